@@ -1,0 +1,1 @@
+"""Who waits for what? One task and one owned state each."""

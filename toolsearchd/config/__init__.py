@@ -1,0 +1,1 @@
+"""Text in, desired state out: which servers should run, and by which settings?"""

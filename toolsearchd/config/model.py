@@ -1,0 +1,73 @@
+"""Desired state: which servers should run. What the config package gives to the fleet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+Transport = Literal["stdio", "http", "sse"]
+
+
+class Problem(msgspec.Struct, frozen=True, kw_only=True):
+    """Something odd in a config. An error keeps a file (or an entry) out of force; a warning does not."""
+
+    level: Literal["error", "warning"]
+    message: str  # what is wrong, what is accepted, what to try; never a secret value
+    file: str = ""
+    line: int = 0  # 1-based, 0: unknown
+    column: int = 0
+    path: str = ""  # "tools.tool_search.listing", "mcpServers.github.env.TOKEN"
+
+    def __str__(self) -> str:
+        place = self.file + (f":{self.line}" if self.line else "") + (f":{self.column}" if self.line and self.column else "")
+        return ": ".join(part for part in (place, self.path, f"{self.level}: {self.message}") if part)
+
+
+class Origin(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a server's entry was found."""
+
+    file: str
+    format: str  # "claude-code", …, "toolsearchd" for the daemon's own `servers:`
+    entry: str  # its key there
+    project: str = ""  # project root for a project's config, else empty
+
+
+class ServerSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """One server to run. Two specs of equal `digest` mean the same running server."""
+
+    name: str  # unique among the desired servers; the `<server>` of public names
+    transport: Transport
+    command: tuple[str, ...] = ()  # argv for stdio
+    env: Mapping[str, str] = msgspec.field(default_factory=dict)  # the entry's own, expanded
+    cwd: str = ""
+    url: str = ""
+    headers: Mapping[str, str] = msgspec.field(default_factory=dict)
+    origins: tuple[Origin, ...] = ()
+    digest: str = ""  # transport, command, env, cwd | url, headers; keyed, since values may be secrets
+    # The daemon's own keys: changing one of these does not restart the server.
+    enabled: bool = True
+    timeout_s: float = 300.0
+    connect_timeout_s: float = 60.0
+    include: tuple[str, ...] | None = None  # exact names or case-sensitive globs; None: all; beats exclude
+    exclude: tuple[str, ...] = ()
+    supports_parallel_tool_calls: bool = False
+    max_concurrency: int = 8
+    sharing: Literal["shared", "per-session", "per-call"] = "shared"
+    start: Literal["eager", "lazy"] = "eager"
+    idle_timeout_s: float = 0.0  # 0: never stopped for idleness
+    trust: Literal["full", "untrusted"] = "full"
+    pins: tuple[str, ...] = ()
+    approval: Literal["allow", "ask", "deny", ""] = ""
+    pass_env: tuple[str, ...] = ()
+    unvalidatable: Literal["forward", "refuse"] = "forward"
+    protocol: Literal["auto", "legacy", "2026-07-28"] = "legacy"
+    project: str = ""  # project root where the entry is a project's; its sessions alone see it
+
+
+class Desired(msgspec.Struct, frozen=True, kw_only=True):
+    """The whole desired state, in catalog order: sources in config order, entries in file order."""
+
+    servers: tuple[ServerSpec, ...] = ()
+    problems: tuple[Problem, ...] = ()

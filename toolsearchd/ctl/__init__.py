@@ -1,0 +1,1 @@
+"""What does a person ask the daemon? A verb a file."""

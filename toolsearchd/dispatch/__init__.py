@@ -1,0 +1,1 @@
+"""What may run now, and what became of it?"""

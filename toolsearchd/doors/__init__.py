@@ -1,0 +1,1 @@
+"""How do clients that speak only MCP get in?"""

@@ -1,0 +1,1 @@
+"""Here is a query: which tools?"""

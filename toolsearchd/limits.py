@@ -1,0 +1,68 @@
+"""Every bound of the daemon, in one struct: value, unit in the name, reason beside it.
+
+`limits:` in config.yaml may set any of these by name.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    # --- agent protocol -------------------------------------------------------------------------
+    frame_bytes_before_hello: int = 64 * 1024  # a hello with 300 tool names fits; a stranger can't make us hold more
+    frame_bytes: int = 8 * 1024 * 1024  # D-Bus allows 128 MiB, LSP servers seldom pass 4; images pass whole
+    sessions: int = 64  # eight agents at once are normal, sub-agents multiply
+    open_requests: int = 16  # a session's window; the next gets BUSY
+    outstanding_bytes: int = 16 * 1024 * 1024  # what one peer may make us hold before reading from it stops
+    hello_timeout_s: float = 10.0  # a local process says hello at once; an idle connection is a mistake
+    write_stall_s: float = 30.0  # a peer that reads nothing for this long is cut
+    write_total_s: float = 300.0  # 8 MiB outstanding for longer: cut, however slowly it reads
+    queries_per_search: int = 16
+    names_per_describe: int = 32
+    entries_per_call: int = 64
+    query_chars: int = 4096  # longer queries are cut: no tool is named by its 4,097th character
+    # --- servers --------------------------------------------------------------------------------
+    started_servers: int = 128  # of more, the rest is `not_started`
+    concurrent_starts: int = 4  # servers between fork and first byte (2 cores: more only makes all of them late)
+    start_slot_s: float = 3.0  # … each for so long at most
+    line_bytes: int = 8 * 1024 * 1024  # one JSON-RPC message on stdio
+    stderr_ring_bytes: int = 64 * 1024
+    stop_stdin_s: float = 2.0  # close stdin, wait, SIGTERM, wait, SIGKILL
+    stop_term_s: float = 2.0
+    discover_timeout_s: float = 2.0
+    tools_per_server: int = 20_000  # the largest real one seen has 2,540
+    list_pages: int = 1_000
+    list_min_interval_s: float = 1.0  # list_changed storms: one listing in flight, one pending
+    first_connect_delays_s: tuple[float, ...] = (1.0, 2.0, 4.0)
+    reconnect_delays_s: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0, 16.0)
+    reconnect_jitter: float = 0.2
+    parked_probe_s: float = 300.0
+    breaker_failures: int = 3
+    breaker_open_s: float = 60.0
+    progress_per_s: float = 4.0  # per entry; the rest is coalesced
+    # --- definitions ----------------------------------------------------------------------------
+    schema_depth: int = 128  # pydantic fails past 190, msgspec past ~1,000
+    validation_depth: int = 200  # of schema and of instance
+    validation_nodes: int = 20_000
+    validation_bytes: int = 1024 * 1024
+    validation_branches: int = 10_000  # product of nested anyOf/allOf/oneOf
+    analysed_bytes: int = 256 * 1024  # of a description: analysis and counting see no more
+    # --- calls ----------------------------------------------------------------------------------
+    call_timeout_s: float = 300.0
+    queued_entries: int = 1024  # per session: 16 open requests of 64
+    result_text_bytes: int = 100_000  # past this, head and tail
+    stop_grace_s: float = 2.0
+    # --- config ---------------------------------------------------------------------------------
+    user_file_bytes: int = 128 * 1024 * 1024  # some clients keep their history in it
+    project_file_bytes: int = 1024 * 1024
+    settle_s: float = 0.1  # quiet time after a file event
+    deleted_grace_s: float = 2.0  # an editor's rename-away is no removal
+    sweep_s: float = 5.0  # the stat sweep that catches what inotify misses
+    # --- compile --------------------------------------------------------------------------------
+    compile_slice_s: float = 0.002
+    compile_inline_tools: int = 200  # larger changes go to the worker process
+    worker_idle_s: float = 60.0
+    # --- stopping -------------------------------------------------------------------------------
+    drain_s: float = 5.0
+    shutdown_s: float = 12.0

@@ -1,0 +1,143 @@
+"""The socket's messages: tagged structs, tag field `op`.
+
+Agent → daemon: `Hello`, then requests (each with an `id`). Daemon → agent: `welcome`, `result`, `error` and
+events, which are plain maps. Control requests have a decoder of their own: their tags do not exist for an
+agent. Unknown fields are ignored (forward compatible), except in `Decide`, which is an approval.
+
+Fields that carry what a model wrote (`queries`, `names`, `calls`, `limit`) are untyped here on purpose:
+their shapes are repaired or refused, with words a model can act on, by the disclosure and dispatch packages.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+
+PROTOCOL = 1
+
+RequestId = int | Annotated[str, Meta(min_length=1, max_length=64)]
+
+
+class AgentTool(Struct, frozen=True):
+    """A tool the agent itself holds. `core` ones stay direct; the others are indexed for this session."""
+
+    name: str | None = None  # absent: a definition without a callable name, passed through untouched
+    description: str = ""
+    parameters: dict[str, Any] | None = None
+    core: bool = True
+
+
+class Hello(Struct, tag="hello", tag_field="op", frozen=True, kw_only=True):
+    protocol: int
+    client: str
+    cwd: str | None = None
+    roots: list[str] | None = None
+    profile: str | None = None
+    context_length: int | None = None
+    model: str | None = None
+    encoding: str | None = None
+    dialect: str | None = None
+    disclosure: str | None = None  # "direct" | "progressive"
+    listing: str | None = None  # "embed" | "separate"
+    tools: list[dict[str, Any]] | None = None
+    mcp: bool = False
+
+
+class Request(Struct, tag_field="op", frozen=True, kw_only=True):
+    id: RequestId
+
+
+class Ping(Request, tag="ping"): ...
+
+
+class Assemble(Request, tag="assemble", kw_only=True):
+    context_length: int | None = None
+    encoding: str | None = None
+    model: str | None = None
+    refresh: bool = False
+
+
+class Search(Request, tag="search", kw_only=True):
+    queries: Any = None
+    limit: Any = None
+
+
+class Describe(Request, tag="describe", kw_only=True):
+    names: Any = None
+
+
+class Call(Request, tag="call", kw_only=True):
+    calls: Any = None
+    name: Any = None  # the legacy single shape
+    arguments: Any = None
+
+
+class Stop(Request, tag="stop", kw_only=True):
+    batch: RequestId | None = None  # the `id` of the call to stop; none: all of the session
+
+
+class Subscribe(Request, tag="subscribe", kw_only=True):
+    events: list[str]
+
+
+class Bye(Request, tag="bye"): ...
+
+
+AgentMessage = Hello | Ping | Assemble | Search | Describe | Call | Stop | Subscribe | Bye
+
+
+# Control requests: the person's side.
+
+
+class ControlRequest(Struct, tag_field="op", frozen=True, kw_only=True):
+    id: RequestId
+
+
+class Status(ControlRequest, tag="status"): ...
+
+
+class Servers(ControlRequest, tag="servers", kw_only=True):
+    name: str | None = None
+    origins: bool = False
+
+
+class Restart(ControlRequest, tag="restart", kw_only=True):
+    name: str
+
+
+class Sessions(ControlRequest, tag="sessions"): ...
+
+
+class StopSessions(ControlRequest, tag="stop", kw_only=True):
+    session: str | None = None
+
+
+class Watch(ControlRequest, tag="watch"):
+    """Events `activity` follow until the connection closes."""
+
+
+class Reload(ControlRequest, tag="reload"): ...
+
+
+class Doctor(ControlRequest, tag="doctor"): ...
+
+
+class ControlPing(ControlRequest, tag="ping"): ...
+
+
+ControlMessage = Status | Servers | Restart | Sessions | StopSessions | Watch | Reload | Doctor | ControlPing
+
+EVENTS = ("catalog_changed", "call_requested", "approval_requested", "progress", "activity", "drain")
+
+agent_decoder: msgspec.msgpack.Decoder[AgentMessage] = msgspec.msgpack.Decoder(AgentMessage)
+control_decoder: msgspec.msgpack.Decoder[ControlMessage] = msgspec.msgpack.Decoder(ControlMessage)
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON Schema of all socket messages, `{"agent": …, "control": …}`, with shared `$defs`."""
+    (agent, control), defs = msgspec.json.schema_components(
+        (AgentMessage, ControlMessage), ref_template="#/$defs/{name}"
+    )
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "agent": agent, "control": control, "$defs": defs}

@@ -1,0 +1,1 @@
+"""How are MCP servers started, kept and spoken to?"""
