@@ -49,40 +49,40 @@ class Request(Struct, tag_field="op", frozen=True, kw_only=True):
     id: RequestId
 
 
-class Ping(Request, tag="ping"): ...
+class Ping(Request, tag="ping", frozen=True): ...
 
 
-class Assemble(Request, tag="assemble", kw_only=True):
+class Assemble(Request, tag="assemble", frozen=True, kw_only=True):
     context_length: int | None = None
     encoding: str | None = None
     model: str | None = None
     refresh: bool = False
 
 
-class Search(Request, tag="search", kw_only=True):
+class Search(Request, tag="search", frozen=True, kw_only=True):
     queries: Any = None
     limit: Any = None
 
 
-class Describe(Request, tag="describe", kw_only=True):
+class Describe(Request, tag="describe", frozen=True, kw_only=True):
     names: Any = None
 
 
-class Call(Request, tag="call", kw_only=True):
+class Call(Request, tag="call", frozen=True, kw_only=True):
     calls: Any = None
     name: Any = None  # the legacy single shape
     arguments: Any = None
 
 
-class Stop(Request, tag="stop", kw_only=True):
+class Stop(Request, tag="stop", frozen=True, kw_only=True):
     batch: RequestId | None = None  # the `id` of the call to stop; none: all of the session
 
 
-class Subscribe(Request, tag="subscribe", kw_only=True):
+class Subscribe(Request, tag="subscribe", frozen=True, kw_only=True):
     events: list[str]
 
 
-class Bye(Request, tag="bye"): ...
+class Bye(Request, tag="bye", frozen=True): ...
 
 
 AgentMessage = Hello | Ping | Assemble | Search | Describe | Call | Stop | Subscribe | Bye
@@ -95,36 +95,36 @@ class ControlRequest(Struct, tag_field="op", frozen=True, kw_only=True):
     id: RequestId
 
 
-class Status(ControlRequest, tag="status"): ...
+class Status(ControlRequest, tag="status", frozen=True): ...
 
 
-class Servers(ControlRequest, tag="servers", kw_only=True):
+class Servers(ControlRequest, tag="servers", frozen=True, kw_only=True):
     name: str | None = None
     origins: bool = False
 
 
-class Restart(ControlRequest, tag="restart", kw_only=True):
+class Restart(ControlRequest, tag="restart", frozen=True, kw_only=True):
     name: str
 
 
-class Sessions(ControlRequest, tag="sessions"): ...
+class Sessions(ControlRequest, tag="sessions", frozen=True): ...
 
 
-class StopSessions(ControlRequest, tag="stop", kw_only=True):
+class StopSessions(ControlRequest, tag="stop", frozen=True, kw_only=True):
     session: str | None = None
 
 
-class Watch(ControlRequest, tag="watch"):
+class Watch(ControlRequest, tag="watch", frozen=True):
     """Events `activity` follow until the connection closes."""
 
 
-class Reload(ControlRequest, tag="reload"): ...
+class Reload(ControlRequest, tag="reload", frozen=True): ...
 
 
-class Doctor(ControlRequest, tag="doctor"): ...
+class Doctor(ControlRequest, tag="doctor", frozen=True): ...
 
 
-class ControlPing(ControlRequest, tag="ping"): ...
+class ControlPing(ControlRequest, tag="ping", frozen=True): ...
 
 
 ControlMessage = Status | Servers | Restart | Sessions | StopSessions | Watch | Reload | Doctor | ControlPing
@@ -140,4 +140,9 @@ def json_schema() -> dict[str, Any]:
     (agent, control), defs = msgspec.json.schema_components(
         (AgentMessage, ControlMessage), ref_template="#/$defs/{name}"
     )
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "agent": agent, "control": control, "$defs": defs}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "agent": agent,
+        "control": control,
+        "$defs": defs,
+    }

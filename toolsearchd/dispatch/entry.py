@@ -1,0 +1,73 @@
+"""A batch and its entries: what was asked, how far it got, what became of it."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+import msgspec
+
+from toolsearchd.errors import ToolsearchdError
+
+
+class EntryState(Enum):
+    QUEUED = "queued"  # nothing was sent
+    STARTED = "started"  # sent, or about to be: it may have happened
+    ENDED = "ended"  # has its one outcome
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of an entry: a response, or an error with a code. Exactly one of the two is set."""
+
+    response: dict[str, Any] | None = None  # the tool's own result, MCP's `CallToolResult` as a map
+    error: dict[str, Any] | None = None  # {code, message, …}
+
+    @staticmethod
+    def failed(error: ToolsearchdError) -> Outcome:
+        return Outcome(error=error.as_fields())
+
+    def slot(self, index: int, name: str) -> dict[str, Any]:
+        """The entry's place in the reply to `call`."""
+        head: dict[str, Any] = {"index": index, "name": name}
+        if self.error is not None:
+            return head | {"error": self.error}
+        return head | {"response": self.response}
+
+
+class Entry:
+    """One call of a batch. `state` and `outcome` are changed by `Queue` alone."""
+
+    __slots__ = ("batch", "index", "name", "outcome", "state", "stopping")
+
+    def __init__(self, batch: Batch, index: int, name: str) -> None:
+        self.batch = batch
+        self.index = index
+        self.name = name
+        self.state = EntryState.QUEUED
+        self.stopping = False  # a stop found it started; it ends INDETERMINATE unless its answer wins
+        self.outcome: Outcome | None = None
+
+
+class Batch:
+    """The entries of one `call` request, in slot order."""
+
+    __slots__ = ("entries", "key")
+
+    def __init__(self, key: Any, names: list[str]) -> None:
+        self.key = key
+        self.entries = [Entry(self, index, name) for index, name in enumerate(names)]
+
+    @property
+    def ended(self) -> bool:
+        return all(entry.state is EntryState.ENDED for entry in self.entries)
+
+    def reply(self) -> dict[str, Any]:
+        """The reply of a batch that has ended: results in slot order, and the counts."""
+        slots = [entry.outcome.slot(entry.index, entry.name) for entry in self.entries if entry.outcome]
+        errors = sum("error" in slot for slot in slots)
+        return {
+            "results": slots,
+            "success_count": len(slots) - errors,
+            "error_count": errors,
+            "total_count": len(slots),
+        }
