@@ -1,0 +1,246 @@
+"""Turns documents and queries into terms. An analyzer's fingerprint names everything its terms depend on.
+
+Three analyzers over one kind of index: `default` (fields, Unicode, camelCase, stems per language), `hermes`
+and `hermes-v1` (one field of ASCII runs, as the reference reads a tool).
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Iterable, Mapping
+from functools import cache
+from hashlib import blake2b
+from typing import Any, Protocol
+
+import snowballstemmer
+
+from toolsearchd.index import text
+from toolsearchd.index.document import Analysis, Document
+from toolsearchd.index.lexicon import stop_words
+
+VERSION = 1  # raise when any analyzer's terms change for the same text
+
+FIELDS = ("name", "server", "description", "parameters", "parameter_descriptions", "aliases")
+NAME, SERVER, DESCRIPTION, PARAMETERS, PARAMETER_DESCRIPTIONS, ALIASES = range(len(FIELDS))
+
+_KEPT_STEMS = 200_000  # distinct words of 100,000 real tools: about 60,000
+
+# A script says which stemmer to use; Latin is shared by many languages, so those are configured.
+_SCRIPT_LANGUAGES = (
+    ("\u0370", "\u03ff", "greek"),
+    ("\u0400", "\u052f", "russian"),
+    ("\u0530", "\u058f", "armenian"),
+    ("\u0600", "\u06ff", "arabic"),
+    ("\u0900", "\u097f", "hindi"),
+    ("\u0b80", "\u0bff", "tamil"),
+)
+LATIN_LANGUAGES = frozenset(snowballstemmer.algorithms()) - {language for _, _, language in _SCRIPT_LANGUAGES}
+
+
+class Analyzer(Protocol):
+    """What a compile needs: which fields there are, and one document's terms in them."""
+
+    name: str
+    fields: tuple[str, ...]
+    options: dict[str, Any]  # what `make_analyzer` was given, to make the same one elsewhere
+
+    @property
+    def fingerprint(self) -> str:
+        """Analyses of equal fingerprint and document are equal."""
+        ...
+
+    def analyse(self, document: Document) -> Analysis: ...
+
+
+class DefaultAnalyzer:
+    """The daemon's own. `languages`: Snowball names for words in Latin letters, `text.py` cuts the words."""
+
+    name = "default"
+    fields = FIELDS
+
+    def __init__(self, languages: Iterable[str] = ("english",)) -> None:
+        self.languages = tuple(languages)
+        for language in self.languages:
+            if language not in LATIN_LANGUAGES:
+                raise ValueError(
+                    f"no stemmer for {language!r}; there are: {', '.join(sorted(LATIN_LANGUAGES))}"
+                )
+        self.options: dict[str, Any] = {"languages": list(self.languages)}
+        self.stop_words = stop_words()
+        self._stems: dict[str, tuple[str, ...]] = {}
+        self._runs: dict[str, tuple[tuple[str, ...], int]] = {}
+
+    @property
+    def fingerprint(self) -> str:
+        digest = blake2b("\n".join(sorted(self.stop_words)).encode(), digest_size=6).hexdigest()
+        return f"default/{VERSION}/{_snowball_version()}/{'+'.join(self.languages)}/{digest}"
+
+    def analyse(self, document: Document) -> Analysis:
+        rows: dict[str, list[int]] = {}
+        width = len(FIELDS)
+        lengths = [0] * width
+        for field, texts in enumerate(_field_texts(document)):
+            keep_stop_words = field == NAME  # a tool may be named by nothing else: who_am_i
+            for piece in texts:
+                for run in text.runs(piece):
+                    terms, count = self._terms_of(run, keep_stop_words=keep_stop_words)
+                    lengths[field] += count
+                    for term in terms:
+                        row = rows.get(term)
+                        if row is None:
+                            rows[term] = row = [0] * width
+                        row[field] += 1
+        return Analysis(
+            document.key,
+            document.name,
+            tuple(lengths),
+            tuple(rows),
+            pack(count for row in rows.values() for count in row),
+        )
+
+    def stems(self, word: str) -> tuple[str, ...]:
+        """The stems of one case-folded word: one per configured language, without repeats."""
+        found = self._stems.get(word)
+        if found is None:
+            if len(self._stems) >= _KEPT_STEMS:
+                self._stems.clear()
+            found = self._stems[word] = tuple(
+                dict.fromkeys(_stemmer(language).stemWord(word) for language in self._languages_of(word))
+            ) or (word,)
+        return found
+
+    def _languages_of(self, word: str) -> tuple[str, ...]:
+        if word.isdigit() or not word.isascii():
+            first = word[0]
+            for low, high, language in _SCRIPT_LANGUAGES:
+                if low <= first <= high:
+                    return (language,)
+            if not first.isalpha() or ord(first) > 0x24F:
+                return ()
+        return self.languages
+
+    def _terms_of(self, run: str, *, keep_stop_words: bool) -> tuple[tuple[str, ...], int]:
+        """A run's terms, and how many tokens it counts for."""
+        key = run + "\n" if keep_stop_words else run
+        found = self._runs.get(key)
+        if found is None:
+            if len(self._runs) >= _KEPT_STEMS:
+                self._runs.clear()
+            found = self._runs[key] = self._cut(run, keep_stop_words)
+        return found
+
+    def _cut(self, run: str, keep_stop_words: bool) -> tuple[tuple[str, ...], int]:
+        words = text.parts(run)
+        if text.is_unspaced(run):
+            return tuple(words), len(words)
+        kept = [word for word in words if keep_stop_words or word not in self.stop_words]
+        terms = [stem for word in kept for stem in self.stems(word)]
+        if is_compound(words):
+            terms.extend(self.stems("".join(words)))
+        return tuple(terms), len(kept)
+
+
+class HermesAnalyzer:
+    """The reference's reading of a tool: ASCII runs, lower case, English stems, one field."""
+
+    name = "hermes"
+    fields = ("text",)
+
+    def __init__(self) -> None:
+        self.options: dict[str, Any] = {}
+        self._tokens: dict[str, str] = {}
+
+    @property
+    def fingerprint(self) -> str:
+        return f"{self.name}/{VERSION}/{_snowball_version()}"
+
+    def analyse(self, document: Document) -> Analysis:
+        counts: dict[str, int] = {}
+        length = 0
+        for token in self.tokens(self._text(document)):
+            counts[token] = counts.get(token, 0) + 1
+            length += 1
+        return Analysis(document.exposed, document.name, (length,), tuple(counts), pack(counts.values()))
+
+    def tokens(self, source: str) -> list[str]:
+        """All tokens of a text, in order, repetitions included."""
+        return [self._token(run) for run in _HERMES_RUN.findall(source)]
+
+    def _text(self, document: Document) -> str:
+        name = document.exposed.removeprefix("mcp__").translate(_HERMES_SEPARATORS)
+        words = [name]
+        if document.server and document.server not in name.split(" "):
+            words.append(document.server)
+        words.append(document.description)
+        words.extend(parameter for parameter, _ in document.parameters)
+        return " ".join(words)
+
+    def _token(self, run: str) -> str:
+        found = self._tokens.get(run)
+        if found is None:
+            if len(self._tokens) >= _KEPT_STEMS:
+                self._tokens.clear()
+            found = self._tokens[run] = _stemmer("english").stemWord(run.lower())
+        return found
+
+
+class HermesV1Analyzer(HermesAnalyzer):
+    """The reference of June 2026: no stems, the `mcp` prefix counts as a word, no source label."""
+
+    name = "hermes-v1"
+
+    def _text(self, document: Document) -> str:
+        name = document.exposed.translate(_HERMES_SEPARATORS)
+        return " ".join((name, document.description, *(parameter for parameter, _ in document.parameters)))
+
+    def _token(self, run: str) -> str:
+        return run.lower()
+
+
+_HERMES_RUN = re.compile(r"[A-Za-z0-9]+")
+_HERMES_SEPARATORS = str.maketrans("_.:-", "    ")
+
+ANALYZERS = {"default": DefaultAnalyzer, "hermes": HermesAnalyzer, "hermes-v1": HermesV1Analyzer}
+
+
+def make_analyzer(name: str, options: Mapping[str, Any] | None = None) -> Analyzer:
+    """The analyzer of this name; `options` are its keyword arguments. Raises KeyError, ValueError."""
+    analyzer: Analyzer = ANALYZERS[name](**(options or {}))
+    return analyzer
+
+
+def is_compound(words: list[str]) -> bool:
+    """Is `GitHub` also worth the term `github`? Long identifiers are not: nobody types them joined."""
+    return 2 <= len(words) <= 3 and sum(map(len, words)) <= 20
+
+
+def pack(counts: Iterable[int]) -> bytes:
+    """Rows of counts as `Analysis.frequencies` holds them."""
+    packed = array("I", counts)
+    assert packed.itemsize == 4
+    return packed.tobytes()
+
+
+def _field_texts(document: Document) -> tuple[Iterable[str], ...]:
+    described = (*document.parameters, *document.nested)
+    return (
+        (document.name,),
+        (document.server,),
+        (document.title, document.description),
+        [name for name, _ in described],
+        [words for _, words in described if words],
+        document.aliases,
+    )
+
+
+@cache
+def _stemmer(language: str) -> Any:
+    return snowballstemmer.stemmer(language)
+
+
+@cache
+def _snowball_version() -> str:
+    from importlib.metadata import version
+
+    return version("snowballstemmer")

@@ -1,0 +1,57 @@
+"""A query's answer: what a ranker returns, and which ranker answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+from pyroaring import BitMap
+
+from toolsearchd.index.postings import Index
+from toolsearchd.index.scope import Scope
+
+
+class Hit(NamedTuple):
+    doc: int
+    score: float  # `math.inf`: named exactly
+
+
+class Group(msgspec.Struct, frozen=True, kw_only=True):
+    """One query's answer. `matches` may be acted on; who sees only `near` knows that it is guessing."""
+
+    matches: list[Hit] = []
+    near: list[Hit] = []  # matches and near together are at most `limit`
+    unknown: list[str] = []  # query words that no tool of the scope carries, as they were typed
+    absent_product: str | None = None  # a product the query names and no tool carries: nothing is offered
+    diagnostics: dict[str, Any] = {}  # the gate and its numbers, for explain and tests
+
+
+class Searcher(Protocol):
+    """Answers queries within one scope. Synchronous; safe to share between sessions of the same grant."""
+
+    scope: Scope
+
+    def search(self, query: str, limit: int) -> Group: ...
+
+
+def make_searcher(
+    ranker: str, index: Index, mask: BitMap, *, order: npt.NDArray[np.integer] | Sequence[int]
+) -> Searcher:
+    """The searcher of a ranker (`default`, `hermes`, `hermes-v1`) over an index made by its analyzer.
+
+    `order`: live doc ids in the order of equal scores, by public name for `default`, catalog order for the
+    reference's.
+    """
+    from toolsearchd.index.hermes import HermesSearcher, HermesV1Searcher
+    from toolsearchd.index.ranker import DefaultSearcher
+
+    made: dict[str, Any] = {
+        "default": DefaultSearcher,
+        "hermes": HermesSearcher,
+        "hermes-v1": HermesV1Searcher,
+    }
+    searcher: Searcher = made[ranker](Scope(index, mask, order))
+    return searcher
