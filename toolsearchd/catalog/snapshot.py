@@ -16,6 +16,7 @@ from pyroaring import BitMap
 
 from toolsearchd.catalog.model import Source, Tool
 from toolsearchd.catalog.naming import near_names, public_name
+from toolsearchd.index.analyzer import ANALYZERS
 from toolsearchd.index.postings import Index
 from toolsearchd.index.searcher import Searcher, make_searcher
 
@@ -138,8 +139,12 @@ class Snapshot:
 
     def searcher(self, ranker: str, mask: BitMap) -> Searcher:
         """The ranker's searcher over the mask's tools. Make it once per snapshot and mask: it caches."""
+        index = self.indexes.get(ranker)
+        if index is None:  # nothing was compiled yet: nothing is found
+            analyzer = ANALYZERS[ranker]
+            index, mask = Index.empty(analyzer.fields, ""), BitMap()
         order = self.name_order if ranker == "default" else self.catalog_order
-        return make_searcher(ranker, self.indexes[ranker], mask, order=order)
+        return make_searcher(ranker, index, mask, order=order if len(index) else ())
 
     def _tool(self, doc: int) -> Tool:
         tool = self.tools[doc]
