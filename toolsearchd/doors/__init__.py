@@ -1,1 +1,1 @@
-"""How do clients that speak only MCP get in?"""
+"""How does a client that knows nothing of this daemon get in? The MCP door."""

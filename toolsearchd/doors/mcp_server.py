@@ -1,0 +1,327 @@
+"""One MCP session of the door, on the SDK's low-level server: both eras of the protocol.
+
+The session behind it is opened by the first request that says who the client is: `initialize`, or, in the
+2026-07-28 revision, any. `tools/list` is what `assemble` gives. Calls run concurrently; a cancelled one is
+stopped before the SDK hears of it, and gets no answer. The client's end of stream closes the session.
+
+Imports the SDK: import it through `McpDoor` only.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+import trio
+from mcp.server.caching import CacheHint
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.lowlevel.server import NotificationOptions, Server
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    CLIENT_INFO_META_KEY,
+    INVALID_PARAMS,
+    CallToolRequestParams,
+    PaginatedRequestParams,
+)
+from mcp_types.methods import serialize_server_result
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
+
+from toolsearchd import __version__
+from toolsearchd.doors.calls import PendingCall
+from toolsearchd.doors.mcp import CloseSession, PeerStream, Session
+from toolsearchd.doors.results import call_result, error_result, reply_result
+from toolsearchd.doors.texts import BRIDGED, DIRECT, Placed, cut_for, place_listing, servers_of
+from toolsearchd.doors.tools import CALL, DESCRIBE, SEARCH, DoorNames, listed_tools, open_tool
+from toolsearchd.doors.wire import Charges, MessageSink, MessageSource, RequestId
+from toolsearchd.errors import ToolsearchdError
+from toolsearchd.limits import Limits
+
+log = logging.getLogger(__name__)
+
+Context = ServerRequestContext[Any, Any]
+OpenFor = Callable[[str, str | None], Awaitable[Session]]
+"""(the client's name, how it is to get its listing or None for what it asked) → its session."""
+
+_PAGE_BYTES = 4 * 1024 * 1024  # of tools in one answer: half a line; what fits needs no second request
+
+
+class McpSession:
+    """`run` once."""
+
+    def __init__(
+        self,
+        stream: PeerStream,
+        first_bytes: bytes,
+        *,
+        open_session: OpenFor,
+        close_session: CloseSession,
+        limits: Limits,
+    ) -> None:
+        self._open_session = open_session
+        self._close_session = close_session
+        self._limits = limits
+        self._charges = Charges(limits.outstanding_bytes)
+        self._sink = MessageSink(stream, self._charges)
+        self._source = MessageSource(
+            stream, first_bytes, self._sink, self._charges, limits, self._stop_cancelled
+        )
+        self._bus = InMemorySubscriptionBus()
+        self._session: Session | None = None
+        self._opening: trio.Event | None = None
+        self._cut: int | None = None
+        self._names: DoorNames | None = None
+        self._listed: dict[str, Any] | None = None  # what the client was given, or told to fetch again
+        self._legacy: Any = None  # the SDK's session to send notifications by, in the handshake era
+        self._changed = trio.Event()
+        self._keys = itertools.count(1)
+        self._calls: dict[RequestId, tuple[int, PendingCall]] = {}
+        self._window = trio.CapacityLimiter(limits.open_requests)
+
+    async def run(self) -> None:
+        """Until the peer ends the stream. Cancelled, it leaves running calls to their end, unheard."""
+        server = self._build_server()
+        options = server.create_initialization_options(NotificationOptions(tools_changed=True))
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._watch_catalog)
+                await server.run(self._source, self._sink, options)
+                nursery.cancel_scope.cancel()
+        finally:
+            self._source.ended = True
+            if self._session is not None:
+                self._close_session(self._session)
+
+    def _build_server(self) -> Server[Any]:
+        private = CacheHint(ttl_ms=0, scope="private")  # each client has a grant of its own
+        server: Server[Any] = Server(
+            "toolsearchd",
+            version=__version__,
+            title="toolsearchd",
+            cache_hints={"tools/list": private, "server/discover": private},
+            on_list_tools=self._list_tools,  # type: ignore[arg-type]  # maps are accepted as results
+            on_call_tool=self._call_tool,  # type: ignore[arg-type]
+            on_subscriptions_listen=ListenHandler(self._bus, max_subscriptions=16, max_buffered_events=16),
+        )
+        server.middleware = [self._around]
+        return server
+
+    # --- the session behind ---------------------------------------------------------------------
+
+    async def _around(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        """Every message passes here: opens the session, adds the instructions, ends the charge."""
+        if ctx.request_id is None:
+            return await call_next(ctx)
+        modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+        try:
+            if ctx.method == "logging/setLevel" and not modern:
+                return {}  # not declared, since no server's log passes here; clients that set it anyway go on
+            if modern:
+                await self._ensure_session(
+                    _client_name((ctx.params or {}).get("_meta"), CLIENT_INFO_META_KEY)
+                )
+            result = await call_next(ctx)
+            if ctx.method == "initialize":
+                await self._ensure_session(_client_name(ctx.params, "clientInfo"))
+                self._legacy = ctx.session
+            if ctx.method in ("initialize", "server/discover") and isinstance(result, dict):
+                result["instructions"] = (await self._place(await self._assembled())).instructions
+            return result
+        except ToolsearchdError as error:
+            raise MCPError(code=INVALID_PARAMS, message=error.message, data=error.as_fields()) from error
+        finally:
+            self._charges.release(ctx.request_id)
+
+    async def _ensure_session(self, client: str) -> None:
+        """Opens the session, once; who comes meanwhile waits for it, or tries again where that failed."""
+        while self._session is None:
+            if self._opening is not None:
+                await self._opening.wait()
+                continue
+            self._opening = trio.Event()
+            try:
+                self._cut = cut_for(client)
+                session = await self._open_session(client, "separate" if self._cut else None)
+                session.events.add("catalog_changed")
+                session.emit = self._hear
+                self._session = session
+            finally:
+                self._opening.set()
+                self._opening = None
+
+    @property
+    def _open(self) -> Session:
+        if self._session is None:
+            raise ToolsearchdError("WRONG_STATE", "the session begins with `initialize`")
+        return self._session
+
+    # --- tools/list -----------------------------------------------------------------------------
+
+    async def _assembled(self) -> dict[str, Any]:
+        self._listed = await self._open.assemble()
+        return self._listed
+
+    async def _place(self, assembled: dict[str, Any]) -> Placed:
+        """Instructions and the search tool's description, with the listing where this client shows it."""
+        search = next((f for f in _functions(assembled) if f["name"] == SEARCH), None)
+        if search is None:
+            return Placed("", DIRECT)
+        if self._cut is None:
+            return Placed(search["description"], BRIDGED)
+        return place_listing(
+            assembled.get("listing") or "",
+            description=search["description"],
+            cut=self._cut,
+            servers=servers_of(self._open.view.granted_tools()),
+        )
+
+    async def _list_tools(self, ctx: Context, params: PaginatedRequestParams | None) -> dict[str, Any]:
+        assembled = await self._assembled()
+        placed = await self._place(assembled)
+        tools = listed_tools(assembled["tools"], self._open.view)
+        for tool in tools:
+            if tool["name"] == SEARCH:
+                tool["description"] = placed.description
+        return _page(_acceptable(tools, ctx.protocol_version), params.cursor if params else None)
+
+    def _hear(self, event: str, _fields: dict[str, Any]) -> None:
+        if event == "catalog_changed":
+            self._changed.set()
+
+    async def _watch_catalog(self) -> None:
+        """Says once, per change, that the tools changed; many changes at once are one."""
+        while True:
+            await self._changed.wait()
+            self._changed = trio.Event()
+            before = self._listed
+            if before is None:
+                continue  # it has not asked yet: what it gets will be the newest
+            try:
+                after = await self._open.assemble()
+            except Exception:  # a bug here must not take the calls that run with it
+                log.exception("assembling after a change failed")
+                continue
+            if before is self._listed and _seen(before) != _seen(after):
+                self._listed = after
+                if self._legacy is not None:
+                    await self._legacy.send_tool_list_changed()
+                await self._bus.publish(ToolsListChanged())
+            await trio.sleep(self._limits.list_min_interval_s)
+
+    # --- tools/call -----------------------------------------------------------------------------
+
+    async def _call_tool(self, ctx: Context, params: CallToolRequestParams) -> dict[str, Any]:
+        try:
+            result = await self._called(ctx, params.name, params.arguments or {})
+        except ToolsearchdError as error:
+            result = error_result(error)
+        except Exception as error:  # a bug in one call is that call's end
+            log.exception("the call of %s failed", params.name)
+            result = error_result(ToolsearchdError("INTERNAL", f"the call failed: {error!r}"))
+        try:
+            serialize_server_result("tools/call", ctx.protocol_version, result)
+        except ValidationError as error:
+            return error_result(ToolsearchdError("BAD_RESULT", _bad_result(params.name, error)))
+        return result
+
+    async def _called(self, ctx: Context, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        session = self._open
+        if name == SEARCH:
+            return reply_result(session.search(arguments))
+        if name == DESCRIBE:
+            return reply_result(session.describe(arguments))
+        if name != CALL:
+            view = session.view
+            if self._names is None or self._names.view is not view:
+                self._names = DoorNames(view)
+            arguments = {"calls": [{"name": self._names.resolve(name), "arguments": arguments}]}
+        async with self._window:
+            return call_result(await self._run_batch(ctx, session, arguments))
+
+    async def _run_batch(self, ctx: Context, session: Session, arguments: dict[str, Any]) -> dict[str, Any]:
+        key, call = next(self._keys), PendingCall()
+        wants_progress = "progressToken" in ((ctx.params or {}).get("_meta") or {})
+        session.submit_call(key, arguments, call.deliver, call.report if wants_progress else None)
+        request_id = ctx.request_id
+        assert request_id is not None
+        self._calls[request_id] = (key, call)
+        try:
+            while (update := await call.next_progress()) is not None:
+                await ctx.session.report_progress(*update)
+            assert call.reply is not None
+            return call.reply
+        finally:
+            if self._calls.get(request_id) == (key, call):
+                del self._calls[request_id]
+            if call.reply is None and not self._source.ended:
+                self._stop(key)
+
+    def _stop_cancelled(self, request_id: RequestId) -> None:
+        """The client cancelled a request: its call is stopped now, before the message goes any further."""
+        key, call = self._calls.get(request_id, (0, None))
+        if call is not None:
+            call.abandoned = True
+            self._stop(key)
+
+    def _stop(self, key: int) -> None:
+        try:
+            self._open.stop(key)
+        except ToolsearchdError:
+            pass  # it ended by itself
+
+
+def _client_name(params: Any, key: str) -> str:
+    info = params.get(key) if isinstance(params, dict) else None
+    name = info.get("name") if isinstance(info, dict) else None
+    return name if isinstance(name, str) else ""
+
+
+def _functions(assembled: dict[str, Any]) -> list[dict[str, Any]]:
+    return [entry["function"] for entry in assembled["tools"] if "function" in entry]
+
+
+def _seen(assembled: dict[str, Any]) -> tuple[Any, Any]:
+    """What of it the client sees."""
+    return assembled["tools"], assembled.get("listing")
+
+
+def _acceptable(tools: list[dict[str, Any]], version: str) -> list[dict[str, Any]]:
+    """The tools, each in a form that this revision can carry: the SDK refuses a whole list for one."""
+    if _is_acceptable(tools, version):
+        return tools
+    return [tool if _is_acceptable([tool], version) else open_tool(tool) for tool in tools]
+
+
+def _is_acceptable(tools: list[dict[str, Any]], version: str) -> bool:
+    # The 2026-07-28 revision requires the caching fields that are filled in only after the handler.
+    result = {"tools": tools, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+    try:
+        serialize_server_result("tools/list", version, result)
+    except ValidationError:
+        return False
+    return True
+
+
+def _page(tools: list[dict[str, Any]], cursor: str | None) -> dict[str, Any]:
+    """As many tools as an answer holds, from the one whose number the cursor is."""
+    if cursor is not None and not (cursor.isdecimal() and int(cursor) <= len(tools)):
+        raise MCPError(code=INVALID_PARAMS, message="unknown cursor; leave it out to begin again")
+    begin = int(cursor or 0)
+    size, end = 0, begin
+    while end < len(tools) and (size := size + len(msgspec.json.encode(tools[end]))) <= _PAGE_BYTES:
+        end += 1
+    end = max(end, min(begin + 1, len(tools)))  # one tool is always a page
+    page: dict[str, Any] = {"tools": tools[begin:end]}
+    if end < len(tools):
+        page["nextCursor"] = str(end)
+    return page
+
+
+def _bad_result(name: str, error: ValidationError) -> str:
+    first = error.errors(include_url=False, include_input=False)[0]
+    where = ".".join(map(str, first["loc"]))
+    return f"{name} answered with what this protocol revision can't carry: {where}: {first['msg']}"

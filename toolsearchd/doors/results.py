@@ -1,0 +1,74 @@
+"""A reply of the session as MCP's `CallToolResult`.
+
+A tool's own result passes as it came. What is ours, errors included, is a text that a model can read and
+the same as structured content, so that no failure is a protocol error that a client hides from its model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from toolsearchd.errors import ToolsearchdError
+
+_BINARY = ("image", "audio")
+
+
+def reply_result(reply: Mapping[str, Any]) -> dict[str, Any]:
+    """A reply of search or describe."""
+    return {"content": [_text(reply)], "structuredContent": dict(reply)}
+
+
+def error_result(error: ToolsearchdError) -> dict[str, Any]:
+    return _failed(error.as_fields())
+
+
+def call_result(reply: Mapping[str, Any]) -> dict[str, Any]:
+    """A call's reply: the one entry's own result, or the whole batch where there are several."""
+    slots = reply["results"]
+    return _slot_result(slots[0]) if len(slots) == 1 else _batch_result(reply)
+
+
+def _slot_result(slot: Mapping[str, Any]) -> dict[str, Any]:
+    if "error" not in slot:
+        return dict(slot["response"])
+    error = slot["error"]
+    own = error.get("response")
+    return dict(own) if own is not None else _failed(error)
+
+
+def _batch_result(reply: Mapping[str, Any]) -> dict[str, Any]:
+    """The reply as JSON; its images and audio stand behind it as content, where a client shows them."""
+    content: list[dict[str, Any]] = []
+    slots = [_hoisted(slot, content) for slot in reply["results"]]
+    structured = dict(reply) | {"results": slots}
+    return {
+        "content": [_text(structured), *content],
+        "structuredContent": structured,
+        "isError": reply["error_count"] == reply["total_count"],
+    }
+
+
+def _hoisted(slot: dict[str, Any], content: list[dict[str, Any]]) -> dict[str, Any]:
+    """The slot with its binary blocks moved to `content`; each leaves behind its place there."""
+    response = slot.get("response")
+    if not response or not any(block.get("type") in _BINARY for block in response.get("content", ())):
+        return slot
+    blocks = []
+    for block in response["content"]:
+        if block.get("type") in _BINARY:
+            content.append(block)
+            # The JSON text is the first block, so the first image is the second.
+            block = {"type": block["type"], "mimeType": block.get("mimeType"), "content_index": len(content)}
+        blocks.append(block)
+    return slot | {"response": response | {"content": blocks}}
+
+
+def _failed(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {"content": [_text(fields)], "structuredContent": dict(fields), "isError": True}
+
+
+def _text(value: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "text", "text": msgspec.json.encode(value).decode()}

@@ -1,0 +1,100 @@
+"""The session's tools as an MCP client lists and names them.
+
+The bridge tools come from `assemble` as they are; a granted tool that stands there directly is given under
+its door name with all that its server says of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+import msgspec
+
+from toolsearchd.catalog.model import Definition, Tool
+from toolsearchd.catalog.naming import door_name
+
+SEARCH, DESCRIBE, CALL = "tool_search", "tool_describe", "tool_call"
+
+# Claude Code defers the tools of MCP servers behind a search of its own; the three that search here must
+# not hide there too. The key stands in its MCP documentation; other clients ignore it.
+ALWAYS_LOAD = {"anthropic/alwaysLoad": True}
+
+_READS = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
+_BRIDGE: Mapping[str, dict[str, Any]] = {
+    SEARCH: {"title": "Search tools", "annotations": _READS},
+    DESCRIBE: {"title": "Describe tools", "annotations": _READS},
+    # It does whatever the called tool does; the daemon's own approval looks at that one.
+    CALL: {
+        "title": "Call tools",
+        "annotations": {"readOnlyHint": False, "destructiveHint": True, "openWorldHint": True},
+    },
+}
+
+
+class View(Protocol):
+    """What the door needs of a session's view."""
+
+    def tool_named(self, name: str) -> Tool | None:
+        """The granted tool that `assemble` lists under `name`, or whose public name it is."""
+
+    def granted_tools(self) -> Iterable[Tool]:
+        """All of them, in catalog order."""
+
+
+class DoorNames:
+    """The names that tools have at the door, for one view. Made when first needed: most calls never do."""
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+        self._by_door_name: dict[str, Tool] | None = None
+
+    def resolve(self, name: str) -> str:
+        """The public name of the granted tool that `name` means here; any other name as it came."""
+        found = self.view.tool_named(name)
+        if found is None:
+            if self._by_door_name is None:
+                self._by_door_name = {
+                    door_name(tool.server, tool.name): tool for tool in self.view.granted_tools()
+                }
+            found = self._by_door_name.get(name)
+        return name if found is None else found.public_name
+
+
+def listed_tools(functions: Iterable[Mapping[str, Any]], view: View) -> list[dict[str, Any]]:
+    """MCP's `Tool` maps for what `assemble` gave as function definitions, in its order."""
+    return [_listed(entry["function"], view) for entry in functions if "function" in entry]
+
+
+def open_tool(tool: Mapping[str, Any]) -> dict[str, Any]:
+    """The tool without the parts that a protocol revision may refuse: it stays visible and callable."""
+    kept = {key: tool[key] for key in ("name", "title", "description") if key in tool}
+    return kept | {"inputSchema": {"type": "object"}}
+
+
+def _listed(function: Mapping[str, Any], view: View) -> dict[str, Any]:
+    name = function["name"]
+    if name not in _BRIDGE and (tool := view.tool_named(name)) is not None:
+        return _direct(tool)
+    listed = {
+        "name": name,
+        "description": function.get("description", ""),
+        "inputSchema": function.get("parameters") or {"type": "object"},
+    }
+    return listed | _BRIDGE.get(name, {}) | ({"_meta": ALWAYS_LOAD} if name in _BRIDGE else {})
+
+
+def _direct(tool: Tool) -> dict[str, Any]:
+    definition: Definition = tool.definition
+    listed: dict[str, Any] = {
+        "name": door_name(tool.server, tool.name),
+        "description": definition.description,
+        "inputSchema": msgspec.json.decode(definition.input_schema),
+    }
+    if definition.title:
+        listed["title"] = definition.title
+    if definition.output_schema:
+        listed["outputSchema"] = msgspec.json.decode(definition.output_schema)
+    if definition.annotations:
+        listed["annotations"] = msgspec.json.decode(definition.annotations)
+    return listed

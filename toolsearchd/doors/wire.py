@@ -1,0 +1,189 @@
+"""JSON-RPC over a peer's byte stream, in the shape in which the SDK reads and writes.
+
+Bytes become messages here and messages bytes: no relay tasks, no queues. What is no message is answered with
+a JSON-RPC error, and the stream goes on. Requests are charged to the peer until they are answered.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+import trio
+from mcp.shared.message import SessionMessage
+from mcp_types import (
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    JSONRPCError,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    jsonrpc_message_adapter,
+)
+from pydantic import ValidationError
+
+from toolsearchd.doors.lines import LineDecoder, id_in, mend
+from toolsearchd.doors.mcp import PeerStream
+from toolsearchd.limits import Limits
+
+log = logging.getLogger(__name__)
+
+RequestId = int | str
+
+
+class Charges:
+    """Bytes of the requests that are open, each held until it is answered."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._held: dict[RequestId, int] = {}
+        self._total = 0
+        self._released = trio.Event()
+
+    def charge(self, request_id: RequestId, size: int) -> None:
+        self._held[request_id] = self._held.get(request_id, 0) + size
+        self._total += size
+
+    def release(self, request_id: RequestId) -> None:
+        """The request was answered, or never will be. Idempotent."""
+        self._total -= self._held.pop(request_id, 0)
+        self._released.set()
+
+    async def wait_room(self) -> None:
+        """Until the peer's open requests are within its budget."""
+        while self._total > self._max_bytes:
+            self._released = trio.Event()
+            await self._released.wait()
+
+
+class MessageSink:
+    """What the SDK writes: each message is a line, sent at once."""
+
+    def __init__(self, stream: PeerStream, charges: Charges) -> None:
+        self._stream = stream
+        self._charges = charges
+
+    async def send(self, item: SessionMessage) -> None:
+        message = item.message
+        try:
+            line = message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+        except (ValueError, RecursionError) as error:
+            if not isinstance(message, JSONRPCResponse):
+                log.warning("an MCP message that is no JSON was not sent: %s", error)
+                return
+            self.send_error(message.id, INTERNAL_ERROR, f"the result can't be written as JSON: {error}")
+        else:
+            self._stream.send_nowait(line + b"\n")
+        if isinstance(message, JSONRPCResponse | JSONRPCError) and message.id is not None:
+            self._charges.release(message.id)
+
+    def send_error(self, request_id: RequestId | None, code: int, text: str) -> None:
+        error: dict[str, Any] = {"code": code, "message": text}
+        reply = JSONRPCError.model_validate({"jsonrpc": "2.0", "id": request_id, "error": error})
+        self._stream.send_nowait(reply.model_dump_json(exclude_unset=True).encode() + b"\n")
+
+    async def aclose(self) -> None:
+        """The stream is not the SDK's to close."""
+
+    async def __aenter__(self) -> MessageSink:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        return None
+
+
+class MessageSource:
+    """What the SDK reads. `on_cancelled` hears of a cancelled request before anything else does.
+
+    `ended`: the peer went away; what its requests started is no longer its to stop.
+    """
+
+    def __init__(
+        self,
+        stream: PeerStream,
+        first_bytes: bytes,
+        sink: MessageSink,
+        charges: Charges,
+        limits: Limits,
+        on_cancelled: Callable[[RequestId], None],
+    ) -> None:
+        self._stream = stream
+        self._sink = sink
+        self._charges = charges
+        self._on_cancelled = on_cancelled
+        self._max_bytes = limits.line_bytes
+        self._lines = LineDecoder(limits.line_bytes)
+        self._decoded: deque[SessionMessage] = deque()
+        self._first_bytes = first_bytes
+        self.ended = False
+
+    async def receive(self) -> SessionMessage:
+        """The next message. Raises `anyio.EndOfStream` when the peer went away."""
+        data, self._first_bytes = self._first_bytes, b""
+        while True:
+            for line in self._lines.feed(data):
+                self._take(line)
+            if self._decoded:
+                return self._decoded.popleft()
+            if self.ended:
+                raise anyio.EndOfStream
+            await self._charges.wait_room()
+            data = await self._stream.receive()
+            self.ended = not data
+
+    def _take(self, line: bytes | None) -> None:
+        if line is None:
+            text = f"a message over {self._max_bytes} bytes was dropped; send less at once"
+            self._sink.send_error(None, INVALID_REQUEST, text)
+            return
+        message = self._decode(line)
+        if message is None:
+            return
+        if isinstance(message, JSONRPCRequest):
+            self._charges.charge(message.id, len(line))
+        elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
+            request_id = (message.params or {}).get("requestId")
+            if isinstance(request_id, int | str):
+                self._on_cancelled(request_id)
+        self._decoded.append(SessionMessage(message))
+
+    def _decode(self, line: bytes) -> Any:
+        """The message, or None after telling the peer what is wrong with it."""
+        try:
+            return jsonrpc_message_adapter.validate_json(line, by_name=False)
+        except ValidationError:
+            mended = mend(line)
+        if mended is None:
+            text = "not a JSON object; one JSON-RPC message per line is accepted, no batches"
+            self._sink.send_error(None, PARSE_ERROR, text)
+            return None
+        try:
+            return jsonrpc_message_adapter.validate_json(mended, by_name=False)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            where = ".".join(map(str, first["loc"]))
+            text = f"not a JSON-RPC 2.0 message: {where}: {first['msg']}"
+            self._sink.send_error(id_in(mended), INVALID_REQUEST, text)
+            return None
+
+    async def aclose(self) -> None:
+        """The stream is not the SDK's to close."""
+
+    def __aiter__(self) -> MessageSource:
+        return self
+
+    async def __anext__(self) -> SessionMessage:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> MessageSource:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        return None
