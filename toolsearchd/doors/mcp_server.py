@@ -222,10 +222,12 @@ class McpSession:
         except Exception as error:  # a bug in one call is that call's end
             log.exception("the call of %s failed", params.name)
             result = error_result(ToolsearchdError("INTERNAL", f"the call failed: {error!r}"))
+        result.setdefault("resultType", "complete")  # required since 2026-07-28; older revisions drop it
         try:
             serialize_server_result("tools/call", ctx.protocol_version, result)
         except ValidationError as error:
-            return error_result(ToolsearchdError("BAD_RESULT", _bad_result(params.name, error)))
+            bad = ToolsearchdError("BAD_RESULT", _bad_result(params.name, error))
+            return error_result(bad) | {"resultType": "complete"}
         return result
 
     async def _called(self, ctx: Context, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -315,7 +317,7 @@ def _page(tools: list[dict[str, Any]], cursor: str | None) -> dict[str, Any]:
     while end < len(tools) and (size := size + len(msgspec.json.encode(tools[end]))) <= _PAGE_BYTES:
         end += 1
     end = max(end, min(begin + 1, len(tools)))  # one tool is always a page
-    page: dict[str, Any] = {"tools": tools[begin:end]}
+    page: dict[str, Any] = {"tools": tools[begin:end], "resultType": "complete"}
     if end < len(tools):
         page["nextCursor"] = str(end)
     return page
