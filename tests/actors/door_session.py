@@ -164,6 +164,13 @@ class Peer:
         line, _, self._buffer = self._buffer.partition(b"\n")
         return json.loads(line)
 
+    async def lines(self):
+        """Lines as they come, however long that takes."""
+        while data := await self._stream.receive_some(65536):
+            *lines, self._buffer = (self._buffer + data).split(b"\n")
+            for line in lines:
+                yield line
+
     async def answer(self, request_id, method, params=None):
         """The result of a request; anything else that comes meanwhile is an error of the test."""
         await self.request(request_id, method, params)
