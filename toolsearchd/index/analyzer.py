@@ -17,7 +17,7 @@ import snowballstemmer
 
 from toolsearchd.index import text
 from toolsearchd.index.document import Analysis, Document
-from toolsearchd.index.lexicon import stop_words
+from toolsearchd.index.lexicon import default_lexicon
 
 VERSION = 1  # raise when any analyzer's terms change for the same text
 
@@ -67,7 +67,7 @@ class DefaultAnalyzer:
                     f"no stemmer for {language!r}; there are: {', '.join(sorted(LATIN_LANGUAGES))}"
                 )
         self.options: dict[str, Any] = {"languages": list(self.languages)}
-        self.stop_words = stop_words()
+        self.stop_words = default_lexicon().stop_words
         self._stems: dict[str, tuple[str, ...]] = {}
         self._runs: dict[str, tuple[tuple[str, ...], int]] = {}
 

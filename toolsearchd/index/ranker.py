@@ -1,4 +1,8 @@
-"""The daemon's own ranker: BM25F over the tool's fields, exact names first."""
+"""The daemon's own ranker.
+
+A match carries the query's rarest known concept, nearly leads the ranking, and the best one covers half of the
+query; the rest is `near`. A query for a product that is nowhere in the scope gets no answer.
+"""
 
 from __future__ import annotations
 
@@ -6,65 +10,115 @@ import math
 
 import numpy as np
 
-from toolsearchd.index import text
-from toolsearchd.index.analyzer import DefaultAnalyzer, is_compound
-from toolsearchd.index.scope import Positions, Scope, Scores, best
+from toolsearchd.index.analyzer import NAME, DefaultAnalyzer
+from toolsearchd.index.concepts import Concept, Concepts, Tuning
+from toolsearchd.index.lexicon import Lexicon, default_lexicon
+from toolsearchd.index.query import Plan, QueryReader
+from toolsearchd.index.scope import Scope, Scores, best
 from toolsearchd.index.searcher import Group, Hit
-
-K1 = 1.2
-WEIGHTS = (3.0, 2.0, 1.0, 0.7, 0.4, 3.0)  # by `analyzer.FIELDS`
-B = (0.3, 0.3, 0.6, 0.6, 0.6, 0.3)
+from toolsearchd.index.semantics import CANDIDATES, Semantics
 
 
 class DefaultSearcher:
-    def __init__(self, scope: Scope, analyzer: DefaultAnalyzer | None = None) -> None:
+    def __init__(
+        self,
+        scope: Scope,
+        *,
+        analyzer: DefaultAnalyzer | None = None,
+        lexicon: Lexicon | None = None,
+        tuning: Tuning | None = None,
+        semantics: Semantics | None = None,
+    ) -> None:
         self.scope = scope
-        self._analyzer = analyzer or DefaultAnalyzer()
-        self._impacts: dict[str, tuple[Positions, Scores]] = {}
+        self.tuning = tuning or Tuning()
+        self.analyzer = analyzer or default_analyzer()
+        lexicon = lexicon or default_lexicon()
+        self.concepts = Concepts(scope, self.analyzer, lexicon, self.tuning)
+        self.reader = QueryReader(self.concepts, self.analyzer, lexicon, self.tuning)
+        self._semantics = semantics
+        self._name_lengths = np.maximum(1, scope.lengths[:, NAME]).astype(np.float64)
 
     def search(self, query: str, limit: int) -> Group:
+        """At most `limit` hits in all. Repeated words change nothing."""
         if limit <= 0 or not self.scope.size:
             return Group()
-        words = self._words(query)
-        scores = np.zeros(self.scope.size)
-        unknown = []
-        for word in words:
-            stems = [stem for stem in self._analyzer.stems(word) if self.scope.document_frequency(stem)]
-            if not stems:
-                unknown.append(word)
-            for stem in stems:
-                positions, impacts = self._impact(stem)
-                scores[positions] += impacts
+        plan = self.reader.read(query)
+        named = self.named(query)
+        if plan.absent_product is not None and not named:
+            return Group(absent_product=plan.absent_product, unknown=list(plan.unknown))
+        scores = self.scores(plan)
+        if self._semantics is not None:
+            self._rescore(self._semantics, query, scores)
+        scores[named] = math.inf
+        top = best(scores, limit)
+        matches = self.matches(plan, scores, limit) if top else []
+        near = [position for position in top if position not in matches][: limit - len(matches)]
+        return Group(
+            matches=self._hits(matches, scores), near=self._hits(near, scores), unknown=list(plan.unknown)
+        )
+
+    def named(self, query: str) -> list[int]:
+        """Positions of tools that the query names: its full public name, or a name that only one tool bears."""
         index = self.scope.index
         wanted = query.strip().lower()
-        for name in (index.exact.get(wanted), index.bare.get(wanted)):
-            named = self.scope.positions(name or ())
-            if len(named) == 1:
-                scores[named[0]] = math.inf
-        hits = [Hit(int(self.scope.docs[at]), float(scores[at])) for at in best(scores, limit)]
-        return Group(matches=hits, unknown=unknown)
+        full = self.scope.positions(index.exact.get(wanted, ()))
+        if full:
+            return full
+        bare = self.scope.positions(index.bare.get(wanted, ()))
+        return bare if len(bare) == 1 else []
 
-    def _words(self, query: str) -> list[str]:
-        """The query's distinct content words; all of its words where it has no others."""
-        words: dict[str, None] = {}
-        for run in text.runs(query):
-            pieces = text.parts(run)
-            joined = "".join(pieces)
-            if is_compound(pieces) and any(map(self.scope.document_frequency, self._analyzer.stems(joined))):
-                pieces = [joined]
-            words.update(dict.fromkeys(pieces))
-        content = [word for word in words if word not in self._analyzer.stop_words]
-        return content or list(words)
+    def scores(self, plan: Plan) -> Scores:
+        """Every document's score: its concepts added up, more for a tool whose name the query covers."""
+        scores, covered = np.zeros(self.scope.size), np.zeros(self.scope.size)
+        for concept in plan.concepts:
+            if concept.dense is not None:
+                scores += concept.dense
+            else:
+                scores[concept.positions] += concept.scores
+            covered[concept.named_positions] += concept.named
+        at = np.flatnonzero(covered)
+        share = np.minimum(1.0, covered[at] / self._name_lengths[at])
+        scores[at] *= 1 + self.tuning.name_coverage * share
+        return scores
 
-    def _impact(self, term: str) -> tuple[Positions, Scores]:
-        found = self._impacts.get(term)
-        if found is None:
-            positions, counts = self.scope.occurrences(term)
-            n, df = self.scope.size, len(positions)
-            idf = math.log(1 + (n - df + 0.5) / (df + 0.5))
-            weighted = np.zeros(len(positions))
-            for field, (weight, b) in enumerate(zip(WEIGHTS, B, strict=True)):
-                length = self.scope.lengths[positions, field] / self.scope.mean_lengths[field]
-                weighted += weight * counts[:, field] / (1 - b + b * length)
-            found = self._impacts[term] = positions, idf * (K1 + 1) * weighted / (K1 + weighted)
-        return found
+    def gate(self, plan: Plan) -> Concept | None:
+        """The rarest known concept; among equals the same one in any order of words."""
+        known = [concept for concept in plan.concepts if concept.df]
+        return max(known, key=lambda concept: (concept.idf, concept.word), default=None)
+
+    def matches(self, plan: Plan, scores: Scores, limit: int) -> list[int]:
+        """The positions that may be acted on, best first."""
+        admitted = np.flatnonzero(np.isinf(scores)).tolist()
+        gate = self.gate(plan)
+        if gate is not None and len(admitted) < limit:
+            carriers = np.where(np.isinf(scores[gate.positions]), 0.0, scores[gate.positions])
+            ranked = [int(gate.positions[at]) for at in best(carriers, limit)]
+            if ranked and self.coverage(plan, ranked[0]) >= self.tuning.coverage:
+                finite = scores[~np.isinf(scores)] if admitted else scores
+                floor = self.tuning.relative * float(finite.max())
+                admitted.extend(position for position in ranked if scores[position] >= floor)
+        return admitted[:limit]
+
+    def coverage(self, plan: Plan, position: int) -> float:
+        """The share of the query's idf that a document carries, unknown words counted."""
+        carried = sum(concept.idf for concept in plan.concepts if concept.carries(position))
+        return carried / plan.total_idf if plan.total_idf else 0.0
+
+    def _rescore(self, semantics: Semantics, query: str, scores: Scores) -> None:
+        candidates = np.asarray(best(scores, CANDIDATES), dtype=np.intp)
+        if len(candidates):
+            scores[candidates] = semantics.rescore(query, self.scope, candidates, scores[candidates])
+
+    def _hits(self, positions: list[int], scores: Scores) -> list[Hit]:
+        return [Hit(int(self.scope.docs[position]), float(scores[position])) for position in positions]
+
+
+_analyzers: dict[tuple[str, ...], DefaultAnalyzer] = {}
+
+
+def default_analyzer(languages: tuple[str, ...] = ("english",)) -> DefaultAnalyzer:
+    """One analyzer for all searchers of a language setting: its stems are memoised."""
+    found = _analyzers.get(languages)
+    if found is None:
+        found = _analyzers[languages] = DefaultAnalyzer(languages)
+    return found
