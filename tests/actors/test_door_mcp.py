@@ -120,7 +120,7 @@ async def test_a_definition_that_a_revision_refuses_costs_only_its_own_extras():
 
 
 async def test_a_list_too_long_for_an_answer_is_paged():
-    long = "x" * 700_000
+    long = "x" * 350_000
     tools = {make_tool("srv", f"t{number}", description=long): echo for number in range(9)}
     async with open_door(Catalog(tools, direct=True)) as peer:
         await peer.initialize()

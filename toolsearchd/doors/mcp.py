@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Awaitable, Callable, Hashable
 from types import ModuleType
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import msgspec
 import trio
@@ -50,21 +50,23 @@ class PeerStream(Protocol):
 
 OpenSession = Callable[[Hello, Any], Awaitable[Any]]
 CloseSession = Callable[[Any], None]
-ImportModule = Callable[[str], Awaitable[ModuleType]]
-
-T = TypeVar("T")
 
 
-async def import_in_thread(name: str) -> ModuleType:
-    """Imports a module without stopping the loop. Python's own import lock makes it once only."""
-    return await trio.to_thread.run_sync(importlib.import_module, name)
+def import_server() -> ModuleType:
+    return importlib.import_module("toolsearchd.doors.mcp_server")
+
+
+async def load_in_thread() -> None:
+    """Imports the SDK without stopping the loop."""
+    await trio.to_thread.run_sync(import_server)
 
 
 class McpDoor:
     """Composed once; called per connection.
 
     `open_session(hello, peer)` may wait and may raise `ToolsearchdError`; what it returns is given to
-    `close_session` exactly once. `import_module` reaches the thread in which the SDK is imported.
+    `close_session` exactly once. `load_sdk` returns when the SDK is imported; whoever else needs the SDK
+    should be given the same one, since two threads must not import parts of one package at once.
     """
 
     def __init__(
@@ -73,23 +75,24 @@ class McpDoor:
         open_session: OpenSession,
         close_session: CloseSession,
         limits: Limits,
-        import_module: ImportModule = import_in_thread,
+        load_sdk: Callable[[], Awaitable[None]] = load_in_thread,
     ) -> None:
         self._open_session = open_session
         self._close_session = close_session
         self._limits = limits
-        self._import_module = import_module
+        self._load_sdk = load_sdk
 
     async def __call__(self, stream: PeerStream, first_bytes: bytes, hello: Hello, peer: Any) -> None:
         """Serves MCP on `stream` until the peer ends it; `first_bytes` were received already."""
-        server = await self._import_module("toolsearchd.doors.mcp_server")
-        await server.McpSession(
+        await self._load_sdk()
+        session = import_server().McpSession(
             stream,
             first_bytes,
             open_session=lambda client, listing: self._open(hello, peer, client, listing),
             close_session=self._close_session,
             limits=self._limits,
-        ).run()
+        )
+        await session.run()
 
     async def _open(self, hello: Hello, peer: Any, client: str, listing: str | None) -> Any:
         """The profile is settled here: by the name that the MCP client gave itself."""

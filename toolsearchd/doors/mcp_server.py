@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -36,7 +37,7 @@ from toolsearchd.doors.calls import PendingCall
 from toolsearchd.doors.mcp import CloseSession, PeerStream, Session
 from toolsearchd.doors.results import call_result, error_result, reply_result
 from toolsearchd.doors.texts import BRIDGED, DIRECT, Placed, cut_for, place_listing, servers_of
-from toolsearchd.doors.tools import CALL, DESCRIBE, SEARCH, DoorNames, listed_tools, open_tool
+from toolsearchd.doors.tools import CALL, DESCRIBE, SEARCH, DoorNames, listed_tool, open_tool
 from toolsearchd.doors.wire import Charges, MessageSink, MessageSource, RequestId
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
@@ -47,7 +48,7 @@ Context = ServerRequestContext[Any, Any]
 OpenFor = Callable[[str, str | None], Awaitable[Session]]
 """(the client's name, how it is to get its listing or None for what it asked) → its session."""
 
-_PAGE_BYTES = 4 * 1024 * 1024  # of tools in one answer: half a line; what fits needs no second request
+_PAGE_BYTES = 2 * 1024 * 1024  # of tools in one answer, some 1,000: one message is encoded in one go
 
 
 class McpSession:
@@ -103,7 +104,7 @@ class McpSession:
             version=__version__,
             title="toolsearchd",
             cache_hints={"tools/list": private, "server/discover": private},
-            on_list_tools=self._list_tools,  # type: ignore[arg-type]  # maps are accepted as results
+            on_list_tools=_list_nothing,  # type: ignore[arg-type]  # maps are accepted as results
             on_call_tool=self._call_tool,  # type: ignore[arg-type]
             on_subscriptions_listen=ListenHandler(self._bus, max_subscriptions=16, max_buffered_events=16),
         )
@@ -129,7 +130,9 @@ class McpSession:
                 await self._ensure_session(_client_name(ctx.params, "clientInfo"))
                 self._legacy = ctx.session
             if ctx.method in ("initialize", "server/discover") and isinstance(result, dict):
-                result["instructions"] = (await self._place(await self._assembled())).instructions
+                result["instructions"] = self._place(await self._assembled()).instructions
+            if ctx.method == "tools/list" and isinstance(result, dict):
+                result |= await self._page_of_tools(ctx)
             return result
         except ToolsearchdError as error:
             raise MCPError(code=INVALID_PARAMS, message=error.message, data=error.as_fields()) from error
@@ -165,7 +168,7 @@ class McpSession:
         self._listed = await self._open.assemble()
         return self._listed
 
-    async def _place(self, assembled: dict[str, Any]) -> Placed:
+    def _place(self, assembled: dict[str, Any]) -> Placed:
         """Instructions and the search tool's description, with the listing where this client shows it."""
         search = next((f for f in _functions(assembled) if f["name"] == SEARCH), None)
         if search is None:
@@ -179,14 +182,27 @@ class McpSession:
             servers=servers_of(self._open.view.granted_tools()),
         )
 
-    async def _list_tools(self, ctx: Context, params: PaginatedRequestParams | None) -> dict[str, Any]:
+    async def _page_of_tools(self, ctx: Context) -> dict[str, Any]:
+        """As many tools as an answer holds, from the one whose number the cursor is; made in slices."""
         assembled = await self._assembled()
-        placed = await self._place(assembled)
-        tools = listed_tools(assembled["tools"], self._open.view)
-        for tool in tools:
+        placed, view, functions = self._place(assembled), self._open.view, _functions(assembled)
+        at = _begin((ctx.params or {}).get("cursor"), len(functions))
+        tools: list[dict[str, Any]] = []
+        size, slice_ends = 0, time.monotonic() + self._limits.compile_slice_s
+        while at < len(functions):
+            tool = listed_tool(functions[at], view)
             if tool["name"] == SEARCH:
                 tool["description"] = placed.description
-        return _page(_acceptable(tools, ctx.protocol_version), params.cursor if params else None)
+            tool = _carried(tool, ctx.protocol_version)
+            size += len(msgspec.json.encode(tool))
+            if tools and size > _PAGE_BYTES:
+                return {"tools": tools, "nextCursor": str(at)}
+            tools.append(tool)
+            at += 1
+            if time.monotonic() > slice_ends:
+                await trio.lowlevel.checkpoint()
+                slice_ends = time.monotonic() + self._limits.compile_slice_s
+        return {"tools": tools}
 
     def _hear(self, event: str, _fields: dict[str, Any]) -> None:
         if event == "catalog_changed":
@@ -291,36 +307,30 @@ def _seen(assembled: dict[str, Any]) -> tuple[Any, Any]:
     return assembled["tools"], assembled.get("listing")
 
 
-def _acceptable(tools: list[dict[str, Any]], version: str) -> list[dict[str, Any]]:
-    """The tools, each in a form that this revision can carry: the SDK refuses a whole list for one."""
-    if _is_acceptable(tools, version):
-        return tools
-    return [tool if _is_acceptable([tool], version) else open_tool(tool) for tool in tools]
+async def _list_nothing(_ctx: Context, _params: PaginatedRequestParams | None) -> dict[str, Any]:
+    """The frame of the answer. `_around` puts the tools in: the SDK would check a list as a whole, which
+    holds the loop for long ones and refuses all of it for one odd definition."""
+    return {"tools": [], "resultType": "complete"}
 
 
-def _is_acceptable(tools: list[dict[str, Any]], version: str) -> bool:
-    # The 2026-07-28 revision requires the caching fields that are filled in only after the handler.
-    result = {"tools": tools, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
-    try:
-        serialize_server_result("tools/list", version, result)
-    except ValidationError:
-        return False
-    return True
-
-
-def _page(tools: list[dict[str, Any]], cursor: str | None) -> dict[str, Any]:
-    """As many tools as an answer holds, from the one whose number the cursor is."""
-    if cursor is not None and not (cursor.isdecimal() and int(cursor) <= len(tools)):
+def _begin(cursor: Any, count: int) -> int:
+    if cursor is None:
+        return 0
+    if not (isinstance(cursor, str) and cursor.isdecimal() and int(cursor) < count):
         raise MCPError(code=INVALID_PARAMS, message="unknown cursor; leave it out to begin again")
-    begin = int(cursor or 0)
-    size, end = 0, begin
-    while end < len(tools) and (size := size + len(msgspec.json.encode(tools[end]))) <= _PAGE_BYTES:
-        end += 1
-    end = max(end, min(begin + 1, len(tools)))  # one tool is always a page
-    page: dict[str, Any] = {"tools": tools[begin:end], "resultType": "complete"}
-    if end < len(tools):
-        page["nextCursor"] = str(end)
-    return page
+    return int(cursor)
+
+
+def _carried(tool: dict[str, Any], version: str) -> dict[str, Any]:
+    """The tool as this protocol revision can carry it."""
+    # The 2026-07-28 revision checks the caching fields too, which are not a tool's.
+    frame = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+    try:
+        result = serialize_server_result("tools/list", version, frame | {"tools": [tool]})
+    except ValidationError:
+        result = serialize_server_result("tools/list", version, frame | {"tools": [open_tool(tool)]})
+    carried: dict[str, Any] = result["tools"][0]
+    return carried
 
 
 def _bad_result(name: str, error: ValidationError) -> str:

@@ -61,18 +61,8 @@ class DoorNames:
         return name if found is None else found.public_name
 
 
-def listed_tools(functions: Iterable[Mapping[str, Any]], view: View) -> list[dict[str, Any]]:
-    """MCP's `Tool` maps for what `assemble` gave as function definitions, in its order."""
-    return [_listed(entry["function"], view) for entry in functions if "function" in entry]
-
-
-def open_tool(tool: Mapping[str, Any]) -> dict[str, Any]:
-    """The tool without the parts that a protocol revision may refuse: it stays visible and callable."""
-    kept = {key: tool[key] for key in ("name", "title", "description") if key in tool}
-    return kept | {"inputSchema": {"type": "object"}}
-
-
-def _listed(function: Mapping[str, Any], view: View) -> dict[str, Any]:
+def listed_tool(function: Mapping[str, Any], view: View) -> dict[str, Any]:
+    """MCP's `Tool` map for a function definition that `assemble` gave."""
     name = function["name"]
     if name not in _BRIDGE and (tool := view.tool_named(name)) is not None:
         return _direct(tool)
@@ -82,6 +72,12 @@ def _listed(function: Mapping[str, Any], view: View) -> dict[str, Any]:
         "inputSchema": function.get("parameters") or {"type": "object"},
     }
     return listed | _BRIDGE.get(name, {}) | ({"_meta": ALWAYS_LOAD} if name in _BRIDGE else {})
+
+
+def open_tool(tool: Mapping[str, Any]) -> dict[str, Any]:
+    """The tool without the parts that a protocol revision may refuse: it stays visible and callable."""
+    kept = {key: tool[key] for key in ("name", "title", "description") if key in tool}
+    return kept | {"inputSchema": {"type": "object"}}
 
 
 def _direct(tool: Tool) -> dict[str, Any]:
