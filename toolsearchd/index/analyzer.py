@@ -201,7 +201,11 @@ class HermesV1Analyzer(HermesAnalyzer):
 _HERMES_RUN = re.compile(r"[A-Za-z0-9]+")
 _HERMES_SEPARATORS = str.maketrans("_.:-", "    ")
 
-ANALYZERS = {"default": DefaultAnalyzer, "hermes": HermesAnalyzer, "hermes-v1": HermesV1Analyzer}
+ANALYZERS: dict[str, type[Any]] = {
+    "default": DefaultAnalyzer,
+    "hermes": HermesAnalyzer,
+    "hermes-v1": HermesV1Analyzer,
+}
 
 
 def make_analyzer(name: str, options: Mapping[str, Any] | None = None) -> Analyzer:

@@ -1,7 +1,7 @@
 """The daemon's own ranker.
 
-A match carries the query's rarest known concept, nearly leads the ranking, and the best one covers half of the
-query; the rest is `near`. A query for a product that is nowhere in the scope gets no answer.
+A match carries the query's rarest known concept, nearly leads the ranking, and the best one covers half of
+the query; the rest is `near`. A query for a product that is nowhere in the scope gets no answer.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class DefaultSearcher:
         )
 
     def named(self, query: str) -> list[int]:
-        """Positions of tools that the query names: its full public name, or a name that only one tool bears."""
+        """Positions of tools that the query names: a full public name, or a name that only one tool bears."""
         index = self.scope.index
         wanted = query.strip().lower()
         full = self.scope.positions(index.exact.get(wanted, ()))
