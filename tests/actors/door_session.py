@@ -12,6 +12,7 @@ from toolsearchd.actors.stream import PeerStream
 from toolsearchd.catalog.definition import decode_definition
 from toolsearchd.catalog.model import Tool
 from toolsearchd.catalog.naming import near_names, public_name
+from toolsearchd.disclosure.listing import listed
 from toolsearchd.dispatch.entry import Outcome
 from toolsearchd.dispatch.queue import INDETERMINATE_BY_STOP, Queue
 from toolsearchd.dispatch.shapes import parse_calls
@@ -61,6 +62,10 @@ class View:
     def granted_tools(self):
         return self._tools.values()
 
+    @property
+    def listed_servers(self):
+        return [listed("srv", [(name, tool.definition.description) for name, tool in self._tools.items()])]
+
 
 class Session:
     def __init__(self, catalog, hello, nursery):
@@ -85,7 +90,7 @@ class Session:
     def describe(self, args):
         return {"tools": {name: {"parameters": {}} for name in args["names"]}}
 
-    async def assemble(self):
+    async def assemble(self, *, refresh=False):
         names = (
             [t.public_name for t in self.catalog.tools] if self.catalog.direct else [SEARCH, DESCRIBE, CALL]
         )

@@ -1,13 +1,32 @@
 """Where the listing goes for a client that cuts what it shows."""
 
+import pytest
+
+from toolsearchd.disclosure.listing import HEADER, listed, render
 from toolsearchd.doors.texts import BRIDGED, cut_for, place_listing
 
 CUT = 2048
-SERVERS = [("notes", 40), ("mail", 1)]
+DESCRIPTION = "Search all tools."
 
 
-def place(listing, description="Search all tools."):
-    return place_listing(listing, description=description, cut=CUT, servers=SERVERS)
+def size_of(blocks):
+    return len("\n".join(blocks).encode())
+
+
+def place(servers, description=DESCRIPTION, budget=10**6):
+    listing = render(servers, budget, size_of, HEADER).text
+    placed = place_listing(
+        listing,
+        description=description,
+        cut=CUT,
+        shorter=lambda size: render(servers, size, size_of, HEADER).text,
+    )
+    assert max(len(placed.description.encode()), len(placed.instructions.encode())) <= CUT
+    return placed, f"{placed.description}\n{placed.instructions}"
+
+
+def server(label, tools, words=6):
+    return listed(label, [(f"{label}_tool_{number}", "lorem " * words) for number in range(tools)])
 
 
 def test_a_client_with_a_cut_is_known_by_name():
@@ -16,37 +35,54 @@ def test_a_client_with_a_cut_is_known_by_name():
 
 
 def test_a_short_listing_stands_in_the_description():
-    placed = place("notes: add, find\nmail: send")
-    assert placed.description.endswith("notes: add, find\nmail: send")
+    placed, _ = place([server("notes", 3)])
+    assert placed.description.startswith(f"{DESCRIPTION}\n{HEADER}\nnotes tools (3):")
     assert placed.instructions == BRIDGED
 
 
 def test_a_longer_one_goes_on_in_the_instructions_without_loss():
-    lines = [f"tool_{number}: does the thing of number {number}" for number in range(60)]
-    placed = place("\n".join(lines))
-    shown = placed.description.splitlines() + placed.instructions.splitlines()
-    assert [line for line in shown if line in lines] == lines
-    assert max(len(placed.description.encode()), len(placed.instructions.encode())) <= CUT
+    notes = server("notes", 60)
+    placed, shown = place([notes])
+    assert [line for line in shown.splitlines() if line in notes.full.splitlines()] == notes.full.splitlines()
+    assert placed.instructions.startswith(BRIDGED)
 
 
-def test_one_too_long_for_both_names_each_server_instead():
-    placed = place("\n".join(f"tool_{number}: " + "words " * 20 for number in range(500)))
-    assert "- notes (40 tools)\n- mail (1 tool)" in placed.description
-    assert "tool_1:" not in placed.description + placed.instructions
+@pytest.mark.parametrize("tools", [80, 110, 140, 170])
+def test_one_too_long_for_both_is_given_with_less_detail_and_still_whole(tools):
+    _, shown = place([server("notes", tools, words=20), server("mail", 2)])
+    assert "lorem" not in shown
+    names = shown.replace("\n", " ").replace(",", " ").split()
+    if "names not listed" in shown:
+        assert "notes (" in shown
+    else:
+        assert {f"notes_tool_{number}" for number in range(tools)} <= set(names)
+    assert "mail_tool_1" in names
+
+
+def test_names_are_never_parted():
+    servers = [server("notes", 150)]
+    _, shown = place(servers)
+    names = {name for name, _ in servers[0].tools}
+    words = shown.replace("\n", " ").replace(",", " ").split()
+    assert {word for word in words if word.startswith("notes_tool")} == names
+
+
+def test_many_servers_are_named_as_far_as_there_is_room():
+    placed, shown = place([server(f"server-{number:03}", 5) for number in range(300)])
+    assert shown.count("server-") > 20
+    assert "server-000" in placed.description
 
 
 def test_lengths_are_counted_in_bytes():
-    placed = place("\n".join(["ü" * 100] * 12))
-    assert len(placed.description.encode()) <= CUT
-    assert "ü" * 100 in placed.instructions
+    place([listed("münz", [(f"t{number}", "ü" * 60) for number in range(20)])])
 
 
-def test_no_listing_needs_no_heading():
-    assert place("  \n") == ("Search all tools.", BRIDGED)
+def test_no_listing_needs_no_words():
+    assert place([], budget=0)[0] == (DESCRIPTION, BRIDGED)
 
 
 def test_a_description_that_fills_the_cut_keeps_its_own_text():
     description = "d" * (CUT - 10)
-    placed = place("notes: add", description)
+    placed, _ = place([server("notes", 2)], description)
     assert placed.description == description
-    assert "notes: add" in placed.instructions
+    assert "notes_tool_1" in placed.instructions

@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -33,10 +33,11 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from toolsearchd import __version__
+from toolsearchd.disclosure.listing import HEADER, render
 from toolsearchd.doors.calls import PendingCall
 from toolsearchd.doors.mcp import CloseSession, PeerStream, Session
 from toolsearchd.doors.results import call_result, error_result, reply_result
-from toolsearchd.doors.texts import BRIDGED, DIRECT, Placed, cut_for, place_listing, servers_of
+from toolsearchd.doors.texts import BRIDGED, DIRECT, Placed, cut_for, place_listing
 from toolsearchd.doors.tools import CALL, DESCRIBE, SEARCH, DoorNames, listed_tool, open_tool
 from toolsearchd.doors.wire import Charges, MessageSink, MessageSource, RequestId
 from toolsearchd.errors import ToolsearchdError
@@ -165,8 +166,13 @@ class McpSession:
     # --- tools/list -----------------------------------------------------------------------------
 
     async def _assembled(self) -> dict[str, Any]:
-        self._listed = await self._open.assemble()
+        self._listed = await self._newest()
         return self._listed
+
+    async def _newest(self) -> dict[str, Any]:
+        # A listing is held until something real changes; tools that stand there directly are not a listing.
+        direct = self._listed is not None and self._listed["tier"] == 0
+        return await self._open.assemble(refresh=direct)
 
     def _place(self, assembled: dict[str, Any]) -> Placed:
         """Instructions and the search tool's description, with the listing where this client shows it."""
@@ -175,11 +181,12 @@ class McpSession:
             return Placed("", DIRECT)
         if self._cut is None:
             return Placed(search["description"], BRIDGED)
+        servers = self._open.view.listed_servers
         return place_listing(
-            assembled.get("listing") or "",
+            assembled["listing"],
             description=search["description"],
             cut=self._cut,
-            servers=servers_of(self._open.view.granted_tools()),
+            shorter=lambda size: render(servers, size, _bytes_of, HEADER).text,
         )
 
     async def _page_of_tools(self, ctx: Context) -> dict[str, Any]:
@@ -217,7 +224,7 @@ class McpSession:
             if before is None:
                 continue  # it has not asked yet: what it gets will be the newest
             try:
-                after = await self._open.assemble()
+                after = await self._newest()
             except Exception:  # a bug here must not take the calls that run with it
                 log.exception("assembling after a change failed")
                 continue
@@ -298,13 +305,17 @@ def _client_name(params: Any, key: str) -> str:
     return name if isinstance(name, str) else ""
 
 
+def _bytes_of(blocks: Sequence[str]) -> int:
+    return len("\n".join(blocks).encode())
+
+
 def _functions(assembled: dict[str, Any]) -> list[dict[str, Any]]:
     return [entry["function"] for entry in assembled["tools"] if "function" in entry]
 
 
 def _seen(assembled: dict[str, Any]) -> tuple[Any, Any]:
     """What of it the client sees."""
-    return assembled["tools"], assembled.get("listing")
+    return assembled["tools"], assembled["listing"]
 
 
 async def _list_nothing(_ctx: Context, _params: PaginatedRequestParams | None) -> dict[str, Any]:

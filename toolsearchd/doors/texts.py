@@ -1,16 +1,14 @@
 """What the door says of itself: the server's instructions, and where the listing goes.
 
 Some clients cut a tool's description and the server's instructions after a known length. For those the
-listing is placed in both, whole lines only: the description of `tool_search` first, because that can be
-replaced when the listing changes; the rest in the instructions, which a client reads once.
+listing is placed in both: the description of `tool_search` first, because that can be replaced when the
+listing changes; the rest in the instructions, which a client reads once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable
 from typing import NamedTuple
-
-from toolsearchd.catalog.model import Tool
 
 # Claude Code cuts descriptions and instructions at 2,048 characters each (since 2.1.84). Counted in bytes
 # here: never fewer than characters, so both readings of "2 KB" hold.
@@ -26,8 +24,8 @@ DIRECT = (
     "These are the tools of the MCP servers that the user has set up, each named <server>__<tool>. "
     "Call them directly."
 )
-_HEADING = "Tools behind `tool_search`:"
-_REST = "More tools behind `tool_search`:"
+_REST = "More behind `tool_search`:"
+_TRIES = 8
 
 
 class Placed(NamedTuple):
@@ -40,44 +38,51 @@ def cut_for(client: str) -> int | None:
     return CUT_BYTES.get(client.lower())
 
 
-def place_listing(listing: str, *, description: str, cut: int, servers: Iterable[tuple[str, int]]) -> Placed:
+def place_listing(listing: str, *, description: str, cut: int, shorter: Callable[[int], str]) -> Placed:
     """Puts the listing where a client that cuts after `cut` bytes still shows it.
 
-    A listing too large for both places is replaced by a line per server (`servers`: name and number of
-    tools), as many as fit: every server is named before any tool is.
+    `shorter(max_bytes)` gives a listing of less detail, or nothing, for one that is too large for both
+    places. What does not fit even so is left out: the search finds it.
     """
     if not listing.strip():
         return Placed(description, BRIDGED)
-    placed, left = _fill(listing.splitlines(), description, cut)
-    if left:
-        lines = [f"- {name} ({count} {'tool' if count == 1 else 'tools'})" for name, count in servers]
-        placed, left = _fill(lines, description, cut)
+    room = 2 * cut - len(f"{description}{BRIDGED}{_REST}".encode())
+    placed, left = _fill(listing, description, cut)
+    for _ in range(_TRIES):
+        if not left or not (listing := shorter(max(room, 0))):
+            break
+        placed, left = _fill(listing, description, cut)
+        room -= max(left, room // 20)  # lines don't part where the places end: that much less
     return placed
 
 
-def servers_of(tools: Iterable[Tool]) -> list[tuple[str, int]]:
-    """Each server and its number of tools, in the order of its first tool."""
-    counts: dict[str, int] = {}
-    for tool in tools:
-        counts[tool.server] = counts.get(tool.server, 0) + 1
-    return list(counts.items())
-
-
-def _fill(lines: list[str], description: str, cut: int) -> tuple[Placed, list[str]]:
-    filled, rest = _append(f"{description}\n\n{_HEADING}", lines, cut)
-    if len(rest) == len(lines):
-        filled = description  # not one line fits: no heading either
+def _fill(listing: str, description: str, cut: int) -> tuple[Placed, int]:
+    """Both places filled, and how many bytes found none."""
+    lines = listing.splitlines()
+    filled, rest = _append(description, lines, cut)
     if not rest:
-        return Placed(filled, BRIDGED), []
+        return Placed(filled, BRIDGED), 0
     instructions, left = _append(f"{BRIDGED}\n\n{_REST}", rest, cut)
-    return Placed(filled, instructions if len(left) < len(rest) else BRIDGED), left
+    return Placed(filled, BRIDGED if left == rest else instructions), len("\n".join(left).encode())
 
 
 def _append(head: str, lines: list[str], cut: int) -> tuple[str, list[str]]:
-    """`head` and as many lines as fit in `cut` bytes; the lines that did not."""
+    """`head` and as many lines as fit in `cut` bytes; the lines that did not. A line of names may part."""
     used = len(head.encode())
     for index, line in enumerate(lines):
-        used += 1 + len(line.encode())
-        if used > cut:
-            return "\n".join([head, *lines[:index]]), lines[index:]
+        size = 1 + len(line.encode())
+        if used + size > cut:
+            names = _names_within(line, cut - used - 1)
+            shown = [*lines[:index], names] if names else lines[:index]
+            left = line[len(names) :].removeprefix(" ")
+            return "\n".join([head, *shown]), [left, *lines[index + 1 :]]
+        used += size
     return "\n".join([head, *lines]), []
+
+
+def _names_within(line: str, room: int) -> str:
+    """The part of a line of names (`a, b, c`) that fits, up to a comma; empty for any other line."""
+    if line.startswith("- ") or ", " not in line:
+        return ""
+    fitting = line.encode()[: max(room, 0)].decode(errors="ignore")
+    return fitting[: fitting.rfind(", ") + 1]

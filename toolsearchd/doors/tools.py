@@ -6,13 +6,14 @@ its door name with all that its server says of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import msgspec
 
 from toolsearchd.catalog.model import Definition, Tool
 from toolsearchd.catalog.naming import door_name
+from toolsearchd.disclosure.listing import ListedServer
 
 SEARCH, DESCRIBE, CALL = "tool_search", "tool_describe", "tool_call"
 
@@ -40,6 +41,10 @@ class View(Protocol):
 
     def granted_tools(self) -> Iterable[Tool]:
         """All of them, in catalog order."""
+
+    @property
+    def listed_servers(self) -> Sequence[ListedServer]:
+        """What a listing is rendered from."""
 
 
 class DoorNames:

@@ -147,7 +147,7 @@ class MessageSource:
             self._charges.charge(message.id, len(line))
         elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
             request_id = (message.params or {}).get("requestId")
-            if isinstance(request_id, int | str):
+            if isinstance(request_id, int | str) and not isinstance(request_id, bool):
                 self._on_cancelled(request_id)
         self._decoded.append(SessionMessage(message))
 
