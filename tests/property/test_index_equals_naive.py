@@ -27,38 +27,11 @@ LEXICON = Lexicon(
     thesaurus=((("mail",), ("email",), ("electronic", "message")), (("create",), ("make",), ("add",))),
     products=frozenset({"github", "slack", "google drive", "spotify"}),
 )
-WORDS = [
-    "create",
-    "make",
-    "add",
-    "delete",
-    "mail",
-    "email",
-    "electronic",
-    "message",
-    "issue",
-    "issues",
-    "repository",
-    "time",
-    "zone",
-    "timezone",
-    "calendar",
-    "GitHub",
-    "github",
-    "slack",
-    "drive",
-    "google",
-    "the",
-    "of",
-    "what",
-    "図書館",
-    "検索",
-    "Zürich",
-    "файлы",
-    "файл",
-    "k8s",
-    "list",
-]
+TEXT = """
+    create make add delete mail email electronic message issue issues repository time zone timezone calendar
+    GitHub github slack drive google the of what k8s list 図書館 検索 Zürich файлы файл
+"""
+WORDS = TEXT.split()
 words = st.sampled_from(WORDS)
 phrase = st.lists(words, max_size=6).map(" ".join)
 name = st.lists(words, min_size=1, max_size=3).map("_".join)
