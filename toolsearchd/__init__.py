@@ -1,3 +1,3 @@
-"""toolsearchd: one daemon per user that holds the MCP servers of all agents and lets models find their tools."""
+"""One daemon per user that holds the MCP servers of all agents and lets models find their tools."""
 
 __version__ = "0.1.0"

@@ -16,43 +16,96 @@ class CodeEntry(NamedTuple):
 
 CODES: dict[str, CodeEntry] = {
     # The wire.
-    "BAD_MESSAGE": CodeEntry("The frame is not a message of this protocol.", "Compare it with `toolsearchctl schema`."),
-    "FRAME_TOO_LARGE": CodeEntry("A frame is empty or over the limit.", "64 KiB before hello, 8 MiB after; split the request."),
+    "BAD_MESSAGE": CodeEntry(
+        "The frame is not a message of this protocol.", "Compare it with `toolsearchctl schema`."
+    ),
+    "FRAME_TOO_LARGE": CodeEntry(
+        "A frame is empty or over the limit.", "64 KiB before hello, 8 MiB after; split the request."
+    ),
     "WRONG_STATE": CodeEntry("A valid message at the wrong time.", "Send `hello` first, and once."),
-    "UNSUPPORTED_PROTOCOL": CodeEntry("The hello names a protocol version this daemon does not speak.", "Use protocol 1."),
-    "DUPLICATE_ID": CodeEntry("A request with this id is still open.", "Use an id unique among open requests."),
-    "BUSY": CodeEntry("Too many sessions, or too many open requests in this one.", "Wait for a reply, then send again."),
-    "NOT_ALLOWED": CodeEntry("This peer, or this profile, may not do that.", "See `doctor`; check which process connects."),
+    "UNSUPPORTED_PROTOCOL": CodeEntry(
+        "The hello names a protocol version this daemon does not speak.", "Use protocol 1."
+    ),
+    "DUPLICATE_ID": CodeEntry(
+        "A request with this id is still open.", "Use an id unique among open requests."
+    ),
+    "BUSY": CodeEntry(
+        "Too many sessions, or too many open requests in this one.", "Wait for a reply, then send again."
+    ),
+    "NOT_ALLOWED": CodeEntry(
+        "This peer, or this profile, may not do that.", "See `doctor`; check which process connects."
+    ),
     "SHUTTING_DOWN": CodeEntry("The daemon is stopping.", "Reconnect; the client library does so by itself."),
     "INTERNAL": CodeEntry("A bug in the daemon.", "Look at its log and report it."),
     # Requests.
-    "BAD_ARGUMENTS": CodeEntry("A request's argument has the wrong shape.", "The message names the field and what is accepted."),
-    "TOO_MANY": CodeEntry("More queries, names or calls than one request takes.", "Send fewer; the message names the cap."),
-    "UNKNOWN_BATCH": CodeEntry("No call with this id is open in this session.", "Nothing to stop; it may have ended."),
-    "UNKNOWN_SERVER": CodeEntry("No server of this name is configured.", "`toolsearchctl servers` lists them."),
-    "UNKNOWN_SESSION": CodeEntry("No session of this name is connected.", "`toolsearchctl sessions` lists them."),
+    "BAD_ARGUMENTS": CodeEntry(
+        "A request's argument has the wrong shape.", "The message names the field and what is accepted."
+    ),
+    "TOO_MANY": CodeEntry(
+        "More queries, names or calls than one request takes.", "Send fewer; the message names the cap."
+    ),
+    "UNKNOWN_BATCH": CodeEntry(
+        "No call with this id is open in this session.", "Nothing to stop; it may have ended."
+    ),
+    "UNKNOWN_SERVER": CodeEntry(
+        "No server of this name is configured.", "`toolsearchctl servers` lists them."
+    ),
+    "UNKNOWN_SESSION": CodeEntry(
+        "No session of this name is connected.", "`toolsearchctl sessions` lists them."
+    ),
     # Entries of a call.
-    "TOOL_NOT_FOUND": CodeEntry("No tool of this name is granted to the session.", "Search, or use one of the near names."),
-    "TOOL_CHANGED": CodeEntry("The tool's definition changed since this session was shown it.", "Describe it again, then call."),
-    "INVALID_ARGUMENTS": CodeEntry("The arguments do not fit the tool's schema.", "Mend the path named in the error."),
-    "VALIDATION_BUDGET": CodeEntry("Schema and arguments together cost too much to validate.", "Simplify the arguments, or set `unvalidatable: forward`."),
-    "UNVALIDATABLE": CodeEntry("The tool's schema can't be used to validate.", "Set `unvalidatable: forward` for the server, or mend its schema."),
-    "NO_APPROVER": CodeEntry("The call needs an approval and nobody could be asked.", "Allow it by a rule under `approval.rules`."),
+    "TOOL_NOT_FOUND": CodeEntry(
+        "No tool of this name is granted to the session.", "Search, or use one of the near names."
+    ),
+    "TOOL_CHANGED": CodeEntry(
+        "The tool's definition changed since this session was shown it.", "Describe it again, then call."
+    ),
+    "INVALID_ARGUMENTS": CodeEntry(
+        "The arguments do not fit the tool's schema.", "Mend the path named in the error."
+    ),
+    "VALIDATION_BUDGET": CodeEntry(
+        "Schema and arguments together cost too much to validate.",
+        "Simplify the arguments, or set `unvalidatable: forward`.",
+    ),
+    "UNVALIDATABLE": CodeEntry(
+        "The tool's schema can't be used to validate.",
+        "Set `unvalidatable: forward` for the server, or mend its schema.",
+    ),
+    "NO_APPROVER": CodeEntry(
+        "The call needs an approval and nobody could be asked.", "Allow it by a rule under `approval.rules`."
+    ),
     "DENIED": CodeEntry("The policy, or a person, refused the call.", "Do not retry it; ask the person."),
     "QUEUE_FULL": CodeEntry("Too many entries wait in this session.", "Wait for replies first."),
-    "INTERRUPTED": CodeEntry("A stop came before the entry was sent.", "Nothing happened; send it again if still wanted."),
-    "INDETERMINATE": CodeEntry("The entry was sent and no answer came: it may have happened.", "Check the effect before sending it again."),
+    "INTERRUPTED": CodeEntry(
+        "A stop came before the entry was sent.", "Nothing happened; send it again if still wanted."
+    ),
+    "INDETERMINATE": CodeEntry(
+        "The entry was sent and no answer came: it may have happened.",
+        "Check the effect before sending it again.",
+    ),
     "TOOL_ERROR": CodeEntry("The tool itself reported an error.", "Read its text; it is in `response`."),
     "BAD_RESULT": CodeEntry("The server's answer can't be represented.", "Report it to the server's author."),
     "RESULT_TOO_LARGE": CodeEntry("The server's answer is over the line limit.", "Ask for less, or page."),
     # Servers.
-    "SERVER_UNAVAILABLE": CodeEntry("The tool's server is not connected.", "`toolsearchctl servers NAME` says why and when it is tried again."),
+    "SERVER_UNAVAILABLE": CodeEntry(
+        "The tool's server is not connected.",
+        "`toolsearchctl servers NAME` says why and when it is tried again.",
+    ),
     "SERVER_ERROR": CodeEntry("The server answered with a protocol error.", "Its message is in the error."),
-    "UNSUPPORTED": CodeEntry("The server asks for something this daemon does not do.", "The message names it."),
+    "UNSUPPORTED": CodeEntry(
+        "The server asks for something this daemon does not do.", "The message names it."
+    ),
     # Configuration.
-    "BAD_CONFIG": CodeEntry("A configuration file can't be used as it stands.", "The message names file, line, path and what is accepted."),
-    "ALREADY_RUNNING": CodeEntry("Another daemon holds the runtime directory.", "Use it, stop it, or give --runtime-dir."),
-    "NO_DAEMON": CodeEntry("No daemon answers at the socket.", "Start `toolsearchd`, or the systemd socket unit."),
+    "BAD_CONFIG": CodeEntry(
+        "A configuration file can't be used as it stands.",
+        "The message names file, line, path and what is accepted.",
+    ),
+    "ALREADY_RUNNING": CodeEntry(
+        "Another daemon holds the runtime directory.", "Use it, stop it, or give --runtime-dir."
+    ),
+    "NO_DAEMON": CodeEntry(
+        "No daemon answers at the socket.", "Start `toolsearchd`, or the systemd socket unit."
+    ),
 }
 """code → (cause, remedy)."""
 

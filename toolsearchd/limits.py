@@ -10,7 +10,9 @@ import msgspec
 
 class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     # --- agent protocol -------------------------------------------------------------------------
-    frame_bytes_before_hello: int = 64 * 1024  # a hello with 300 tool names fits; a stranger can't make us hold more
+    frame_bytes_before_hello: int = (
+        64 * 1024
+    )  # a hello with 300 tool names fits; a stranger can't make us hold more
     frame_bytes: int = 8 * 1024 * 1024  # D-Bus allows 128 MiB, LSP servers seldom pass 4; images pass whole
     sessions: int = 64  # eight agents at once are normal, sub-agents multiply
     open_requests: int = 16  # a session's window; the next gets BUSY
@@ -24,7 +26,9 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     query_chars: int = 4096  # longer queries are cut: no tool is named by its 4,097th character
     # --- servers --------------------------------------------------------------------------------
     started_servers: int = 128  # of more, the rest is `not_started`
-    concurrent_starts: int = 4  # servers between fork and first byte (2 cores: more only makes all of them late)
+    concurrent_starts: int = (
+        4  # servers between fork and first byte (2 cores: more only makes all of them late)
+    )
     start_slot_s: float = 3.0  # … each for so long at most
     line_bytes: int = 8 * 1024 * 1024  # one JSON-RPC message on stdio
     stderr_ring_bytes: int = 64 * 1024

@@ -21,7 +21,11 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     path: str = ""  # "tools.tool_search.listing", "mcpServers.github.env.TOKEN"
 
     def __str__(self) -> str:
-        place = self.file + (f":{self.line}" if self.line else "") + (f":{self.column}" if self.line and self.column else "")
+        place = (
+            self.file
+            + (f":{self.line}" if self.line else "")
+            + (f":{self.column}" if self.line and self.column else "")
+        )
         return ": ".join(part for part in (place, self.path, f"{self.level}: {self.message}") if part)
 
 

@@ -1,0 +1,44 @@
+"""Counts the rows of README.md: each fault has a test that exists, or names the part that is missing."""
+
+import re
+from pathlib import Path
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+ROW = re.compile(r"^\| (F\d{3}) \| (.+?) \| (.+?) \|$")
+
+# Chapters of the table that must be complete: ids run with gaps, so the ids themselves are listed.
+COMPLETE = {
+    "A server start": "001 003 004 005 007 008 009 011 012 013 015 016 017 019 020",
+    "D agent protocol": "071 072 073 075 076 077 079 080 081 083 084 085 087 088 089 091 092 093 095 096 097",
+    "G process and system": "148 149 151 152 153 155 156 157 159 160 161 163 164 165",
+}
+
+
+def rows():
+    found = {}
+    for line in (HERE / "README.md").read_text().splitlines():
+        if match := ROW.match(line):
+            fault, _, proof = match.groups()
+            assert fault not in found, f"{fault} stands twice"
+            found[fault] = proof
+    return found
+
+
+def test_every_fault_has_its_row():
+    found = rows()
+    wanted = {f"F{number}" for chapter in COMPLETE.values() for number in chapter.split()}
+    assert wanted <= found.keys(), sorted(wanted - found.keys())
+
+
+def test_every_row_names_a_test_that_exists_or_what_is_missing():
+    wrong = []
+    for fault, proof in rows().items():
+        if proof.startswith("missing: "):
+            continue
+        for reference in re.findall(r"`([^`]+)`", proof) or [proof]:
+            path, _, name = reference.partition("::")
+            file = ROOT / "tests" / path
+            if not file.is_file() or not re.search(rf"def {re.escape(name)}\b", file.read_text()):
+                wrong.append(f"{fault}: {reference}")
+    assert not wrong, "\n".join(wrong)

@@ -1,0 +1,61 @@
+"""A bare agent or control connection, for tests that say what no client would."""
+
+from __future__ import annotations
+
+import socket
+
+import msgspec
+
+from toolsearchd.protocol.framing import FrameDecoder, encode_frame
+
+
+class Wire:
+    """`recv` gives the next frame as a map, or None at the end of the stream."""
+
+    def __init__(self, path, *, timeout=10):
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(timeout)
+        self.sock.connect(str(path))
+        self._frames = FrameDecoder(64 << 20)
+
+    def send(self, *messages):
+        self.sock.sendall(b"".join(encode_frame(message) for message in messages))
+
+    def send_bytes(self, data):
+        self.sock.sendall(data)
+
+    def recv(self):
+        while (payload := self._frames.next_payload()) is None:
+            try:
+                data = self.sock.recv(1 << 16)
+            except ConnectionResetError:
+                return None
+            if not data:
+                return None
+            self._frames.feed(data)
+        return msgspec.msgpack.decode(payload)
+
+    def ask(self, message):
+        """The reply with the message's id; events that come before it are dropped."""
+        self.send(message)
+        while True:
+            reply = self.recv()
+            if reply is None or reply.get("id") == message["id"]:
+                return reply
+
+    def close(self):
+        self.sock.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.close()
+
+
+def agent(daemon, **hello):
+    """A greeted agent connection and its welcome."""
+    wire = Wire(daemon.runtime_dir / "agent.sock")
+    wire.send({"op": "hello", "protocol": 1, "client": "test", **hello})
+    wire.welcome = wire.recv()
+    return wire

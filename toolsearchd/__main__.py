@@ -1,0 +1,82 @@
+"""`toolsearchd`: the daemon in the foreground, or a check of its configuration."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+from pathlib import Path
+
+from toolsearchd import __version__
+from toolsearchd.errors import ToolsearchdError
+
+EXIT_BAD_CONFIG = 2
+EXIT_ALREADY_RUNNING = 75  # EX_TEMPFAIL: systemd and scripts may tell it from a crash
+
+
+def main(argv: list[str] | None = None) -> None:
+    args = _parse(argv)
+    logging.basicConfig(stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
+    logging.getLogger("toolsearchd").setLevel(args.log_level.upper())
+    logging.captureWarnings(True)
+    import toolsearchd.places as places
+
+    config_file = Path(args.config) if args.config else places.config_file()
+    if args.check_config:
+        raise SystemExit(_check_config(config_file))
+    import trio
+
+    from toolsearchd.app import Daemon, Places
+
+    found = Places(
+        config_file=config_file,
+        runtime_dir=Path(args.runtime_dir) if args.runtime_dir else places.runtime_dir(),
+        state_dir=Path(args.state_dir) if args.state_dir else places.state_dir(),
+    )
+    os.umask(0o077)
+    try:
+        trio.run(lambda: Daemon(found, dict(os.environ)).run(), strict_exception_groups=True)
+    except* ToolsearchdError as group:
+        error = group.exceptions[0]
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        assert isinstance(error, ToolsearchdError)
+        print(f"toolsearchd: {error.message}", file=sys.stderr)
+        raise SystemExit(
+            EXIT_ALREADY_RUNNING if error.code == "ALREADY_RUNNING" else EXIT_BAD_CONFIG
+        ) from None
+
+
+def _parse(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="toolsearchd", description="One daemon for all your agents' MCP servers."
+    )
+    parser.add_argument("--config", metavar="FILE", help="default: $XDG_CONFIG_HOME/toolsearchd/config.yaml")
+    parser.add_argument(
+        "--runtime-dir", metavar="DIR", help="where the sockets are; default: $XDG_RUNTIME_DIR/toolsearchd"
+    )
+    parser.add_argument("--state-dir", metavar="DIR", help="default: $XDG_STATE_HOME/toolsearchd")
+    parser.add_argument(
+        "--log-level", default="info", choices=["debug", "info", "warning", "error"], metavar="LEVEL"
+    )
+    parser.add_argument(
+        "--check-config", action="store_true", help="print the effective config and each problem"
+    )
+    parser.add_argument("--version", action="version", version=f"toolsearchd {__version__}")
+    return parser.parse_args(argv)
+
+
+def _check_config(config_file: Path) -> int:
+    """Prints the effective config (stdout) and the problems (stderr); 2 where one is an error."""
+    from toolsearchd.actors.watcher import check_config
+
+    text, problems = check_config(config_file)
+    print(text, end="")
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    return EXIT_BAD_CONFIG if any(problem.level == "error" for problem in problems) else 0
+
+
+if __name__ == "__main__":
+    main()

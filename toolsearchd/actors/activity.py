@@ -1,0 +1,28 @@
+"""The live activity feed: one event per step, with real tool names, to whoever watches. Never waits.
+
+An event that a subscriber can't take now is dropped for that subscriber and counted by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+Subscriber = Callable[[dict[str, Any]], None]
+
+
+class Activity:
+    def __init__(self) -> None:
+        self._subscribers: set[Subscriber] = set()
+
+    def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
+        """`subscriber(event)` for each event from now on; returns what ends it."""
+        self._subscribers.add(subscriber)
+        return lambda: self._subscribers.discard(subscriber)
+
+    def publish(self, step: str, **fields: Any) -> None:
+        if not self._subscribers:
+            return
+        event = {"step": step, **fields}
+        for subscriber in tuple(self._subscribers):
+            subscriber(event)

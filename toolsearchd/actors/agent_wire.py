@@ -1,0 +1,228 @@
+"""Serves one agent's connection: frames in, a session's answers out.
+
+Search, describe, ping and stop are answered here, in the connection's task, before the next frame is looked
+at; calls go to the dispatcher and answer when they end, so a stop never queues behind what it stops. After a
+hello with `mcp: true` the stream belongs to the MCP door.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import trio
+
+from toolsearchd.actors.peer import Peer
+from toolsearchd.actors.session import Session
+from toolsearchd.actors.sessions import Sessions
+from toolsearchd.actors.stream import PeerStalledError, PeerStream
+from toolsearchd.dispatch.entry import Entry
+from toolsearchd.errors import ToolsearchdError
+from toolsearchd.limits import Limits
+from toolsearchd.protocol.connection import AgentConnection, Refusal, error_frame, event_frame
+from toolsearchd.protocol.messages import (
+    EVENTS,
+    Assemble,
+    Bye,
+    Call,
+    Describe,
+    Hello,
+    Ping,
+    Request,
+    Search,
+    Stop,
+    Subscribe,
+)
+
+log = logging.getLogger(__name__)
+
+ServeMcp = Callable[[PeerStream, bytes, Hello, Peer], Awaitable[None]]
+"""(stream, bytes after the hello, hello, peer): the door takes the connection over until it ends."""
+
+
+class AgentWire:
+    """Composed once; `serve` runs per connection."""
+
+    def __init__(self, sessions: Sessions, limits: Limits, serve_mcp: ServeMcp | None = None) -> None:
+        self._sessions = sessions
+        self._limits = limits
+        self._serve_mcp = serve_mcp
+
+    async def serve(self, sock: socket.socket, peer: Peer) -> None:
+        stream = PeerStream(sock, self._limits)
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(stream.run_writer)
+                await _Conversation(
+                    stream, peer, self._sessions, self._limits, self._serve_mcp, nursery
+                ).run()
+                with trio.move_on_after(1):
+                    await stream.drain()
+                nursery.cancel_scope.cancel()
+        except* PeerStalledError as stalled:
+            log.info("pid %d does not read: %s", peer.pid, stalled.exceptions[0])
+        finally:
+            stream.close()
+
+
+class _Conversation:
+    def __init__(
+        self,
+        stream: PeerStream,
+        peer: Peer,
+        sessions: Sessions,
+        limits: Limits,
+        serve_mcp: ServeMcp | None,
+        nursery: trio.Nursery,
+    ) -> None:
+        self._stream = stream
+        self._peer = peer
+        self._sessions = sessions
+        self._wire = AgentConnection(limits)
+        self._limits = limits
+        self._serve_mcp = serve_mcp
+        self._nursery = nursery
+        self._session: Session | None = None
+        self._done = False
+
+    async def run(self) -> None:
+        hello = None
+        with trio.move_on_after(self._limits.hello_timeout_s):
+            hello = await self._wait_hello()
+        if hello is None:
+            return
+        if hello.mcp and self._serve_mcp is not None:
+            self._stream.send_nowait(self._wire.welcome({"session": "mcp", "protocol": 1}))
+            await self._serve_mcp(self._stream, self._wire.take_rest(), hello, self._peer)
+            return
+        try:
+            self._session = session = await self._sessions.open(hello, self._peer)
+        except ToolsearchdError as error:
+            self._stream.send_nowait(error_frame(None, error))
+            return
+        session.emit = self._send_event
+        try:
+            self._stream.send_nowait(self._wire.welcome(self._sessions.welcome(session)))
+            self._serve(b"")  # requests may have come in one segment with the hello
+            while not self._done and (data := await self._stream.receive()):
+                self._serve(data)
+        finally:
+            self._sessions.close(session)
+
+    async def _wait_hello(self) -> Hello | None:
+        while data := await self._stream.receive():
+            for item in self._wire.receive(data):
+                if isinstance(item, Hello):
+                    return item
+                assert isinstance(item, Refusal)
+                self._stream.send_nowait(item.frame)
+                return None
+        return None
+
+    def _serve(self, data: bytes) -> None:
+        for item in self._wire.receive(data):
+            if isinstance(item, Refusal):
+                self._stream.send_nowait(item.frame)
+                self._done |= item.close
+            else:
+                assert isinstance(item, Request)
+                self._answer(item)
+            if self._done:
+                return
+
+    def _answer(self, request: Request) -> None:
+        session = self._session
+        assert session is not None
+        try:
+            match request:
+                case Search():
+                    fields = session.search({"queries": request.queries, "limit": request.limit})
+                case Describe():
+                    fields = session.describe({"names": request.names})
+                case Ping():
+                    fields = session.ping()
+                case Stop():
+                    fields = session.stop(request.batch)
+                case Call():
+                    self._submit(session, request)
+                    return
+                case Assemble():
+                    self._nursery.start_soon(self._assemble, session, request)
+                    return
+                case Subscribe():
+                    fields = self._subscribe(session, request)
+                case Bye():
+                    fields, self._done = session.ping(), True
+                case _:  # a message without a branch here is a bug, not the peer's
+                    raise AssertionError(request)
+        except ToolsearchdError as error:
+            self._stream.send_nowait(self._wire.error(request.id, error))
+        except Exception as error:  # a bug in one answer is that answer's end
+            log.exception("answering %s failed", type(request).__name__)
+            self._stream.send_nowait(
+                self._wire.error(request.id, ToolsearchdError("INTERNAL", f"answering failed: {error!r}"))
+            )
+        else:
+            self._reply(request, fields)
+
+    def _reply(self, request: Request, fields: dict[str, Any]) -> None:
+        frame = self._wire.result(request.id, fields)
+        if len(frame) > self._limits.frame_bytes:
+            error = ToolsearchdError(
+                "RESULT_TOO_LARGE",
+                f"the reply takes {len(frame)} bytes, a frame holds {self._limits.frame_bytes}; ask for less",
+            )
+            frame = error_frame(request.id, error)
+        self._stream.send_nowait(frame)
+
+    def _submit(self, session: Session, request: Call) -> None:
+        args = {"calls": request.calls}
+        if request.calls is None:
+            args = {"name": request.name, "arguments": request.arguments}
+
+        def deliver(reply: dict[str, Any]) -> None:
+            self._reply(request, reply)
+
+        def on_progress(entry: Entry, progress: float, total: float | None, message: str | None) -> None:
+            session.notify(
+                "progress",
+                {
+                    "batch": request.id,
+                    "index": entry.index,
+                    "name": entry.name,
+                    "progress": progress,
+                    "total": total,
+                    "message": message,
+                },
+            )
+
+        session.submit_call(request.id, args, deliver, on_progress)
+
+    async def _assemble(self, session: Session, request: Assemble) -> None:
+        try:
+            fields = await session.assemble(
+                context_length=request.context_length,
+                encoding=request.encoding,
+                model=request.model,
+                refresh=request.refresh,
+            )
+        except ToolsearchdError as error:
+            self._stream.send_nowait(self._wire.error(request.id, error))
+        else:
+            self._reply(request, fields)
+
+    def _subscribe(self, session: Session, request: Subscribe) -> dict[str, Any]:
+        unknown = sorted(set(request.events) - set(EVENTS))
+        if unknown:
+            raise ToolsearchdError(
+                "BAD_ARGUMENTS", f"no such events: {', '.join(unknown)}; there are {', '.join(EVENTS)}"
+            )
+        session.events |= set(request.events)
+        return session.ping() | {"events": sorted(session.events)}
+
+    def _send_event(self, name: str, fields: dict[str, Any]) -> None:
+        # An event is dropped, not queued, for a peer that leaves its replies unread.
+        if self._stream.outbox_bytes <= self._limits.frame_bytes_before_hello:
+            self._stream.send_nowait(event_frame(name, fields))

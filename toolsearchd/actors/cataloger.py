@@ -1,0 +1,130 @@
+"""Owns the compile: the analysis memo and the newest snapshot. One compile running, one pending, newest wins.
+
+Receives "something changed" from the fleet (sources) and the config; emits an immutable snapshot by one
+assignment, then tells its subscribers. Small changes compile here, in slices of `compile_slice_s`; large ones
+are analysed in the worker process first, so that the loop never stalls.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+
+import msgspec
+import trio
+
+from toolsearchd.actors.worker import Worker, WorkerError
+from toolsearchd.catalog.compile import SnapshotCompile
+from toolsearchd.catalog.model import Source
+from toolsearchd.catalog.snapshot import Snapshot
+from toolsearchd.index.analyzer import Analyzer, make_analyzer
+from toolsearchd.index.document import Analysis
+from toolsearchd.limits import Limits
+from toolsearchd.worker import AnalyseDocuments
+
+log = logging.getLogger(__name__)
+
+_MEMO_SPARE = 1_000  # analyses kept of tools that are gone: a list that flips back costs nothing
+_WORKER_BATCH = 2_000  # documents a request: the answer decodes within a few slices
+
+
+class Cataloger:
+    """`sources()`: the newest sources in catalog order. `on_snapshot(generation)` runs after publication."""
+
+    def __init__(self, *, sources: Callable[[], tuple[Source, ...]], worker: Worker, limits: Limits) -> None:
+        self._sources = sources
+        self._worker = worker
+        self._limits = limits
+        self._dirty = trio.Event()
+        self._published = trio.Event()
+        self._analyzers: dict[str, Analyzer] = {"default": make_analyzer("default")}
+        self._memo: dict[tuple[str, str], Analysis] = {}
+        self.snapshot = Snapshot.empty()
+        self.on_snapshot: list[Callable[[int], None]] = []
+        self.compile_ms = 0.0
+
+    def mark_dirty(self) -> None:
+        """Something may have changed; a compile follows. Cheap, and coalesced."""
+        self._dirty.set()
+
+    async def ensure_analyzer(self, name: str) -> None:
+        """Waits until snapshots carry an index made with this analyzer."""
+        if name not in self._analyzers:
+            self._analyzers[name] = make_analyzer(name)
+            self.mark_dirty()
+        while name not in self.snapshot.indexes:
+            await self._published.wait()
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Compiles what is there now before it counts as started, then whenever marked dirty."""
+        await self._compile()
+        task_status.started()
+        while True:
+            await self._dirty.wait()
+            self._dirty = trio.Event()
+            await self._compile()
+
+    async def _compile(self) -> None:
+        started = time.perf_counter()
+        slices = _Slices(self._limits.compile_slice_s)
+        compile_ = SnapshotCompile(self.snapshot, self._sources(), analyzers=self._analyzers, memo=self._memo)
+        for _ in compile_.prepare():
+            await slices.breathe()
+        if len(compile_.missing) > self._limits.compile_inline_tools:
+            await self._analyse_elsewhere(compile_, slices)
+        while compile_.step():
+            await slices.breathe()
+        if compile_.snapshot is self.snapshot:
+            return
+        self.snapshot = compile_.snapshot
+        if len(self._memo) > 2 * len(self.snapshot) + _MEMO_SPARE:
+            self._memo.clear()
+        self._memo.update(compile_.memo)
+        self.compile_ms = round((time.perf_counter() - started) * 1000, 1)
+        log.debug(
+            "generation %d: %d tools, %.1f ms", self.snapshot.generation, len(self.snapshot), self.compile_ms
+        )
+        published, self._published = self._published, trio.Event()
+        published.set()
+        for tell in self.on_snapshot:
+            tell(self.snapshot.generation)
+
+    async def _analyse_elsewhere(self, compile_: SnapshotCompile, slices: _Slices) -> None:
+        """Has the worker process analyse what is missing; without it, the compile does so, in slices."""
+        by_analyzer: dict[str, list[tuple[str, str]]] = {}
+        documents: Mapping[tuple[str, str], object] = {
+            (name, digest): document for name, digest, document in compile_.missing
+        }
+        for key in documents:
+            by_analyzer.setdefault(key[0], []).append(key)
+        try:
+            for name, keys in by_analyzer.items():
+                for at in range(0, len(keys), _WORKER_BATCH):
+                    batch = keys[at : at + _WORKER_BATCH]
+                    raw = []
+                    for key in batch:
+                        raw.append(msgspec.Raw(msgspec.msgpack.encode(documents[key])))
+                        await slices.breathe()
+                    request = AnalyseDocuments(name, self._analyzers[name].options, raw)
+                    answer = await self._worker.ask(request, list[msgspec.Raw])
+                    analyses = {}
+                    for key, analysis in zip(batch, answer, strict=True):
+                        analyses[key] = msgspec.msgpack.decode(analysis, type=Analysis)
+                        await slices.breathe()
+                    compile_.give(analyses)
+        except WorkerError as error:
+            log.warning("analysing %d documents in the daemon itself: %s", len(documents), error)
+
+
+class _Slices:
+    """Lets other tasks run after each `slice_s` of work."""
+
+    def __init__(self, slice_s: float) -> None:
+        self._slice_s = slice_s
+        self._until = time.perf_counter() + slice_s
+
+    async def breathe(self) -> None:
+        if time.perf_counter() >= self._until:
+            await trio.lowlevel.checkpoint()
+            self._until = time.perf_counter() + self._slice_s

@@ -1,0 +1,84 @@
+"""Serves one person's connection on the control socket. Any number of requests, no hello."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import socket
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import trio
+
+from toolsearchd.actors.activity import Activity
+from toolsearchd.actors.peer import Peer
+from toolsearchd.actors.stream import PeerStalledError, PeerStream
+from toolsearchd.errors import ToolsearchdError
+from toolsearchd.limits import Limits
+from toolsearchd.protocol.connection import ControlConnection, Refusal, event_frame
+from toolsearchd.protocol.messages import ControlRequest, Watch
+
+log = logging.getLogger(__name__)
+
+Answer = Callable[[Any], "dict[str, Any] | Awaitable[dict[str, Any]]"]
+
+
+class ControlWire:
+    """`answers`: message type → what answers it; composed in app.py, where everything is at hand."""
+
+    def __init__(
+        self, answers: Mapping[type[ControlRequest], Answer], activity: Activity, limits: Limits
+    ) -> None:
+        self._answers = answers
+        self._activity = activity
+        self._limits = limits
+
+    async def serve(self, sock: socket.socket, peer: Peer) -> None:
+        stream = PeerStream(sock, self._limits)
+        wire = ControlConnection(self._limits)
+        endings: list[Callable[[], None]] = []
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(stream.run_writer)
+                while data := await stream.receive():
+                    for item in wire.receive(data):
+                        if isinstance(item, Refusal):
+                            stream.send_nowait(item.frame)
+                            if item.close:
+                                stream.shutdown_read()
+                        elif isinstance(item, Watch):
+                            endings.append(self._watch(stream))
+                            stream.send_nowait(wire.result(item.id, {"watching": True}))
+                        else:
+                            assert isinstance(item, ControlRequest)
+                            nursery.start_soon(self._answer, stream, wire, item)
+                with trio.move_on_after(1):
+                    await stream.drain()
+                nursery.cancel_scope.cancel()
+        except* PeerStalledError as stalled:
+            log.info("control connection of pid %d: %s", peer.pid, stalled.exceptions[0])
+        finally:
+            for end in endings:
+                end()
+            stream.close()
+
+    async def _answer(self, stream: PeerStream, wire: ControlConnection, request: ControlRequest) -> None:
+        try:
+            answer = self._answers[type(request)](request)
+            fields = await answer if inspect.isawaitable(answer) else answer
+        except ToolsearchdError as error:
+            stream.send_nowait(wire.error(request.id, error))
+        except Exception as error:  # a bug in one answer is that answer's end
+            log.exception("answering %s failed", type(request).__name__)
+            stream.send_nowait(
+                wire.error(request.id, ToolsearchdError("INTERNAL", f"answering failed: {error!r}"))
+            )
+        else:
+            stream.send_nowait(wire.result(request.id, fields))
+
+    def _watch(self, stream: PeerStream) -> Callable[[], None]:
+        def send(event: dict[str, Any]) -> None:
+            if stream.outbox_bytes <= self._limits.frame_bytes_before_hello:
+                stream.send_nowait(event_frame("activity", event))
+
+        return self._activity.subscribe(send)

@@ -1,0 +1,178 @@
+"""Answers people on the control socket: status, servers, sessions, doctor; restart, stop, reload."""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from toolsearchd import __version__
+from toolsearchd.actors.cataloger import Cataloger
+from toolsearchd.actors.sessions import Sessions
+from toolsearchd.actors.watcher import Watcher
+from toolsearchd.catalog.model import Source
+from toolsearchd.errors import ToolsearchdError
+from toolsearchd.protocol import messages
+
+
+class ServerDesk(Protocol):
+    """What people may ask of the fleet."""
+
+    def sources(self) -> tuple[Source, ...]: ...
+    def status(self) -> list[dict[str, Any]]: ...
+    def restart(self, name: str) -> None: ...
+
+
+class ControlDesk:
+    def __init__(
+        self, *, watcher: Watcher, fleet: ServerDesk, cataloger: Cataloger, sessions: Sessions
+    ) -> None:
+        self._watcher = watcher
+        self._fleet = fleet
+        self._cataloger = cataloger
+        self._sessions = sessions
+        self._started_at = time.monotonic()
+
+    def answers(self) -> Mapping[type[messages.ControlRequest], Callable[[Any], Any]]:
+        """Message type → what answers it. `Watch` is the connection's own."""
+        return {
+            messages.ControlPing: lambda _: {"generation": self._cataloger.snapshot.generation},
+            messages.Status: lambda _: self.status(),
+            messages.Servers: lambda request: self.servers(request.name, origins=request.origins),
+            messages.Restart: lambda request: self.restart(request.name),
+            messages.Sessions: lambda _: {"sessions": [session.summary() for session in self._sessions]},
+            messages.StopSessions: lambda request: self._sessions.stop_all(request.session),
+            messages.Reload: lambda _: self.reload(),
+            messages.Doctor: lambda _: {"findings": self.findings()},
+        }
+
+    def one_line(self) -> str:
+        """For systemd's STATUS and the log."""
+        states = Counter(source.state for source in self._fleet.sources())
+        servers = (
+            ", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "none configured"
+        )
+        return f"servers: {servers}; tools: {len(self._cataloger.snapshot)}; sessions: {len(self._sessions)}"
+
+    def status(self) -> dict[str, Any]:
+        snapshot = self._cataloger.snapshot
+        return {
+            "version": __version__,
+            "pid": os.getpid(),
+            "uptime_s": round(time.monotonic() - self._started_at, 1),
+            "generation": snapshot.generation,
+            "servers": dict(Counter(source.state for source in self._fleet.sources())),
+            "tools": len(snapshot),
+            "sessions": [session.summary() for session in self._sessions],
+            "memory_bytes": resident_bytes(),
+            "config": {"file": str(self._watcher.config_file)},
+            "sources": self._watcher.files(),
+            "problems": [str(problem) for problem in self._watcher.problems],
+        }
+
+    def servers(self, name: str | None, *, origins: bool) -> dict[str, Any]:
+        """Raises UNKNOWN_SERVER."""
+        found = self._fleet.status()
+        if name is not None:
+            found = [server for server in found if server["name"] == name]
+            if not found:
+                raise _unknown_server(name)
+        if not origins:
+            found = [{k: v for k, v in server.items() if k != "origins"} for server in found]
+        return {"servers": found}
+
+    def restart(self, name: str) -> dict[str, Any]:
+        """Raises UNKNOWN_SERVER."""
+        if name not in {source.name for source in self._fleet.sources()}:
+            raise _unknown_server(name)
+        self._fleet.restart(name)
+        return {"restarted": name}
+
+    def reload(self) -> dict[str, Any]:
+        """Re-reads every config now; what changed is under way when this returns."""
+        before = {spec.name: spec for spec in self._watcher.desired.servers}
+        self._watcher.reload_nowait()
+        after = {spec.name: spec for spec in self._watcher.desired.servers}
+        changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
+        return {"changed": changed, "problems": [str(problem) for problem in self._watcher.problems]}
+
+    def findings(self) -> list[dict[str, str]]:
+        """Everything odd, with the mend."""
+        found = [
+            {
+                "level": problem.level,
+                "about": problem.path or problem.file,
+                "message": str(problem),
+                "mend": "mend the file; it is read again as soon as it is saved",
+            }
+            for problem in self._watcher.problems
+        ]
+        for source in self._fleet.sources():
+            found += _source_findings(source)
+        return found
+
+    def statistics(self) -> dict[str, Any]:
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        return self.status() | {
+            "cpu_s": round(usage.ru_utime + usage.ru_stime, 2),
+            "open_fds": len(list(Path("/proc/self/fd").iterdir())),
+            "compile_ms": self._cataloger.compile_ms,
+        }
+
+
+def resident_bytes() -> int:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize()
+
+
+def _unknown_server(name: str) -> ToolsearchdError:
+    return ToolsearchdError(
+        "UNKNOWN_SERVER", f"no server {name!r} is configured; `toolsearchctl servers` lists them"
+    )
+
+
+def _source_findings(source: Source) -> list[dict[str, str]]:
+    found = []
+    if source.state not in ("ready", "starting", "disabled"):
+        found.append(
+            {
+                "level": "warning",
+                "about": source.name,
+                "message": f"{source.state}: {source.reason}",
+                "mend": f"`toolsearchctl servers {source.name}` shows its last words; "
+                f"`toolsearchctl restart {source.name}` tries it now",
+            }
+        )
+    found += [
+        {
+            "level": "warning",
+            "about": source.name,
+            "message": f"tool left out: {reason}",
+            "mend": "the server's author has to mend the definition; its other tools work",
+        }
+        for reason in source.rejected
+    ]
+    if source.truncated:
+        found.append(
+            {
+                "level": "warning",
+                "about": source.name,
+                "message": f"{source.truncated} tools left out over the limit",
+                "mend": "raise limits.tools_per_server, or filter with tools.include",
+            }
+        )
+    found += [
+        {
+            "level": "info",
+            "about": f"{source.name}/{definition.name}",
+            "message": f"arguments are not validated: {definition.unvalidatable}",
+            "mend": "set `unvalidatable: refuse` for the server if that is not acceptable",
+        }
+        for definition in source.definitions
+        if definition.unvalidatable
+    ]
+    return found

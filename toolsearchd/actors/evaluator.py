@@ -1,0 +1,152 @@
+"""Owns the views: what each (grant, dialect) sees of the newest snapshot, and the listing that fits.
+
+A view's mask and searcher are made when first asked for and live as long as their snapshot. Listings need
+token counts, which the worker process computes and this actor memoises by text; after a change it brings the
+listings in use up to date in the background, so that the next turn finds them ready. A snapshot never waits
+for counts: until they arrive, the listing in force stands.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import partial
+from hashlib import blake2b
+
+import msgspec
+import trio
+
+from toolsearchd.actors.cataloger import Cataloger
+from toolsearchd.actors.worker import Worker, WorkerError
+from toolsearchd.catalog.grant import Grant
+from toolsearchd.config.settings import Settings
+from toolsearchd.disclosure.dialects import DIALECTS
+from toolsearchd.disclosure.tokens import encoding_for, estimate_tokens
+from toolsearchd.disclosure.view import Assembled, View
+from toolsearchd.limits import Limits
+from toolsearchd.worker import CountTokens
+
+log = logging.getLogger(__name__)
+
+_KEPT_ASSEMBLIES = 256  # distinct (view, context, encoding) of one generation; 64 sessions, few variants each
+
+
+class ViewKey(msgspec.Struct, frozen=True, kw_only=True):
+    """What decides what a session sees. Equal keys share everything computed for them."""
+
+    grant: Grant
+    dialect: str
+    profile: str = "default"
+    context_length: int | None = None
+    encoding: str | None = None
+    model: str | None = None
+    separate_listing: bool = False
+
+    def with_model(self, *, context_length: int | None, encoding: str | None, model: str | None) -> ViewKey:
+        """The same view for another model; what is None stays."""
+        return msgspec.structs.replace(
+            self,
+            context_length=context_length if context_length is not None else self.context_length,
+            encoding=encoding or self.encoding,
+            model=model or self.model,
+        )
+
+
+class Evaluator:
+    def __init__(
+        self, *, cataloger: Cataloger, settings: Callable[[], Settings], worker: Worker, limits: Limits
+    ) -> None:
+        self._cataloger = cataloger
+        self._settings = settings
+        self._worker = worker
+        self._limits = limits
+        self._views: dict[tuple[Grant, str, str], View] = {}
+        self._assembled: dict[ViewKey, Assembled] = {}  # of the newest snapshot
+        self._in_use: dict[ViewKey, None] = {}  # recently assembled keys, newest last
+        self._counts: dict[tuple[str, bytes], int] = {}
+        self._work = trio.Event()
+
+    @property
+    def generation(self) -> int:
+        return self._cataloger.snapshot.generation
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Brings the listings in use up to date after each snapshot, until cancelled."""
+        task_status.started()
+        while True:
+            await self._work.wait()
+            self._work = trio.Event()
+            for key in tuple(self._in_use):
+                await self.assembled(key)
+                await trio.lowlevel.checkpoint()
+
+    async def prepare(self, key: ViewKey) -> None:
+        """Waits until the index that the key's ranker needs is compiled."""
+        await self._cataloger.ensure_analyzer(self._ranker(key.dialect))
+
+    def view(self, key: ViewKey) -> View:
+        """The key's view of the newest snapshot."""
+        cached = (key.grant, key.dialect, key.profile)
+        view = self._views.get(cached)
+        if view is None:
+            view = self._views[cached] = View(
+                self._cataloger.snapshot,
+                key.grant,
+                dialect=DIALECTS[key.dialect],
+                settings=self._settings().tool_search,
+                limits=self._limits,
+            )
+        return view
+
+    async def assembled(self, key: ViewKey) -> Assembled:
+        """What a model with this key is shown now. Waits for token counts where some are unknown."""
+        self._in_use.pop(key, None)
+        self._in_use[key] = None
+        while len(self._in_use) > _KEPT_ASSEMBLIES:
+            self._in_use.pop(next(iter(self._in_use)))
+        encoding = key.encoding or encoding_for(key.model)
+        while (found := self._assembled.get(key)) is None:
+            view = self.view(key)
+            await self._count(encoding, view.texts_to_count())
+            if view is self.view(key):  # else a newer snapshot came meanwhile
+                self._assembled[key] = view.assemble(
+                    context_length=key.context_length,
+                    count=partial(self._counted, encoding),
+                    separate_listing=key.separate_listing,
+                )
+        return found
+
+    def is_stale(self, key: ViewKey, held: Assembled) -> bool:
+        """Would the key be given another listing now? False while the new one is not computed yet."""
+        current = self._assembled.get(key)
+        return current is not None and current.version != held.version
+
+    def _ranker(self, dialect: str) -> str:
+        configured = self._settings().tool_search.ranker
+        return configured if configured != "default" else DIALECTS[dialect].ranker
+
+    def changed(self) -> None:
+        """There is a new snapshot, or other settings: every view is made anew."""
+        self._views.clear()
+        self._assembled.clear()
+        self._work.set()
+
+    async def _count(self, encoding: str, texts: list[str]) -> None:
+        unknown = [text for text in texts if (encoding, _digest(text)) not in self._counts]
+        if not unknown:
+            return
+        try:
+            counts = await self._worker.ask(CountTokens(encoding, unknown), list[int])
+        except WorkerError as error:
+            log.error("tokens can't be counted, estimates serve: %s", error)
+            counts = [estimate_tokens(text) for text in unknown]
+        for text, count in zip(unknown, counts, strict=True):
+            self._counts[encoding, _digest(text)] = count
+
+    def _counted(self, encoding: str, text: str) -> int:
+        found = self._counts.get((encoding, _digest(text)))
+        return estimate_tokens(text) if found is None else found
+
+
+def _digest(text: str) -> bytes:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).digest()

@@ -1,0 +1,199 @@
+"""An agent's session, whatever wire it came by: what it may see, what it was shown, what it has running.
+
+Search and describe are synchronous: they read the newest snapshot's view and return. `assemble` may wait for
+token counts. Calls go to the dispatcher; a stop takes effect before `stop` returns.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from toolsearchd.actors.activity import Activity
+from toolsearchd.actors.dispatcher import Deliver, Dispatcher, OnProgress
+from toolsearchd.actors.evaluator import Evaluator, ViewKey
+from toolsearchd.actors.peer import Peer
+from toolsearchd.catalog.model import Tool
+from toolsearchd.disclosure.view import Assembled, View
+from toolsearchd.dispatch.queue import Queue
+from toolsearchd.dispatch.shapes import Rules, parse_calls
+from toolsearchd.errors import ToolsearchdError
+from toolsearchd.limits import Limits
+from toolsearchd.protocol.messages import Hello
+
+_numbers = itertools.count(1)
+
+
+class Session:
+    """Made at `hello`; `close` when the peer goes. `key` says which view it sees."""
+
+    def __init__(
+        self,
+        *,
+        hello: Hello,
+        peer: Peer,
+        key: ViewKey,
+        profile: str,
+        evaluator: Evaluator,
+        dispatcher: Dispatcher,
+        activity: Activity,
+        limits: Limits,
+    ) -> None:
+        self.session_id = f"s{next(_numbers)}"
+        self.client = hello.client[:128]
+        self.hello = hello
+        self.peer = peer
+        self.profile = profile
+        self.key = key
+        self.queue = Queue(limits.queued_entries)
+        self._evaluator = evaluator
+        self._dispatcher = dispatcher
+        self._activity = activity
+        self._limits = limits
+        self._shown: dict[str, str] = {}  # public name → digest of the definition that describe showed
+        self._held: Assembled | None = None  # the listing this session was given
+        self._opened_at = time.monotonic()
+        self.searches = 0
+        self.calls = 0
+        self.events: set[str] = set()  # what it subscribed to
+        self.emit: Callable[[str, dict[str, Any]], None] | None = None  # how its wire sends an event
+
+    # --- what the dispatcher asks ---------------------------------------------------------------
+
+    @property
+    def view(self) -> View:
+        return self._evaluator.view(self.key)
+
+    @property
+    def argument_rules(self) -> Rules:
+        return self.view.dialect.argument_rules
+
+    def tool_to_call(self, name: str) -> Tool:
+        tool = self.view.resolve_call(name, shown=self._shown)
+        shown = self._shown.get(tool.public_name)
+        if shown is not None and shown != tool.definition.digest:
+            raise ToolsearchdError(
+                "TOOL_CHANGED",
+                f"{tool.public_name} changed since it was described here; describe it again, then call",
+            )
+        return tool
+
+    # --- what the agent asks --------------------------------------------------------------------
+
+    def search(self, args: dict[str, Any]) -> dict[str, Any]:
+        """Raises BAD_ARGUMENTS or TOO_MANY."""
+        started = time.perf_counter()
+        reply = self.view.search(args)
+        self.searches += 1
+        self._activity.publish(
+            "search",
+            session=self.session_id,
+            client=self.client,
+            queries=reply.get("queries"),
+            found=sum(len(group["matches"]) for group in reply["results"]),
+            ms=round((time.perf_counter() - started) * 1000, 2),
+        )
+        return self._stamped(reply)
+
+    def describe(self, args: dict[str, Any]) -> dict[str, Any]:
+        """Raises BAD_ARGUMENTS or TOO_MANY."""
+        view = self.view
+        reply = view.describe(args)
+        for name in reply["tools"]:
+            tool = view.tool_named(name)
+            if tool is not None:
+                self._shown[tool.public_name] = tool.definition.digest
+        self._activity.publish(
+            "describe", session=self.session_id, client=self.client, tools=list(reply["tools"])
+        )
+        return self._stamped(reply)
+
+    async def assemble(
+        self,
+        *,
+        context_length: int | None = None,
+        encoding: str | None = None,
+        model: str | None = None,
+        refresh: bool = False,
+    ) -> dict[str, Any]:
+        """What the model is to see. The text given before stands until something real changes."""
+        key = self.key.with_model(context_length=context_length, encoding=encoding, model=model)
+        candidate = await self._evaluator.assembled(key)
+        held = self._held
+        if (
+            held is None
+            or refresh
+            or key != self.key
+            or held.sources != candidate.sources
+            or self.view.dialect.reevaluates
+        ):
+            held = candidate
+        self.key, self._held = key, held
+        return self._stamped(held.fields | {"tools": self._own_tools() + held.fields["tools"]})
+
+    def submit_call(
+        self,
+        key: Hashable,
+        args: dict[str, Any],
+        deliver: Deliver,
+        on_progress: OnProgress | None = None,
+    ) -> None:
+        """Takes a batch under `key`; `deliver` gets the reply, once. Raises what refuses it whole."""
+        requests = parse_calls(args, max_entries=self._limits.entries_per_call, rules=self.argument_rules)
+        self.calls += len(requests)
+        self._dispatcher.submit(self, key, requests, lambda reply: deliver(self._stamped(reply)), on_progress)
+
+    def stop(self, key: Hashable | None = None) -> dict[str, Any]:
+        """Raises UNKNOWN_BATCH. When it returns nothing more of the stopped batches will start."""
+        counts = self._dispatcher.stop(self.queue, key)
+        self._activity.publish("stop", session=self.session_id, client=self.client, **counts)
+        return self._stamped(dict(counts))
+
+    def ping(self) -> dict[str, Any]:
+        return self._stamped({})
+
+    def notify(self, event: str, fields: dict[str, Any]) -> None:
+        """Sends an event that it subscribed to; any other is not for it."""
+        if self.emit is not None and event in self.events:
+            self.emit(event, fields)
+
+    # --- what people ask ------------------------------------------------------------------------
+
+    def summary(self) -> dict[str, Any]:
+        held = self._held
+        return {
+            "session": self.session_id,
+            "client": self.client,
+            "pid": self.peer.pid,
+            "cwd": self.hello.cwd or "",
+            "profile": self.profile,
+            "dialect": self.key.dialect,
+            "tier": held.fields["tier"] if held else None,
+            "listing_form": held.fields["listing_form"] if held else None,
+            "why": held.why if held else "has not asked for its tools yet",
+            "open": len(self.queue.batches),
+            "uptime_s": round(time.monotonic() - self._opened_at, 1),
+            "searches": self.searches,
+            "calls": self.calls,
+        }
+
+    def close(self) -> None:
+        """The peer is gone: what waits is interrupted, what runs goes on to its end, unheard."""
+        self.emit = None
+        for entry in self.queue.stop().running:
+            self._activity.publish("orphaned", session=self.session_id, client=self.client, tool=entry.name)
+
+    def _own_tools(self) -> list[dict[str, Any]]:
+        """The agent's own definitions, passed through: none may be lost by asking us."""
+        return [tool if "type" in tool else _as_function(tool) for tool in self.hello.tools or ()]
+
+    def _stamped(self, fields: dict[str, Any]) -> dict[str, Any]:
+        fields["generation"] = self._evaluator.generation
+        fields["listing_stale"] = self._held is not None and self._evaluator.is_stale(self.key, self._held)
+        return fields
+
+
+def _as_function(tool: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "function", "function": {key: tool[key] for key in tool if key != "core"}}

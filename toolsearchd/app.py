@@ -1,0 +1,217 @@
+"""Composes the daemon: one ordered list. Started in the order in which data flows, stopped in reverse.
+
+This is the only place where rim packages meet. Nothing is decided here.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import trio
+
+from toolsearchd.actors.activity import Activity
+from toolsearchd.actors.agent_wire import AgentWire
+from toolsearchd.actors.cataloger import Cataloger
+from toolsearchd.actors.control_wire import ControlWire
+from toolsearchd.actors.desk import ControlDesk
+from toolsearchd.actors.dispatcher import Dispatcher
+from toolsearchd.actors.evaluator import Evaluator
+from toolsearchd.actors.listener import Listener
+from toolsearchd.actors.notifier import Notifier
+from toolsearchd.actors.runtime_dir import RuntimeDir, activated_sockets
+from toolsearchd.actors.sessions import Sessions
+from toolsearchd.actors.watcher import Watcher
+from toolsearchd.actors.worker import Worker
+from toolsearchd.catalog.model import Source
+from toolsearchd.config.settings import Settings
+from toolsearchd.doors.mcp import McpDoor
+from toolsearchd.upstream.fleet import Fleet
+
+log = logging.getLogger(__name__)
+
+Run = Callable[..., Awaitable[Any]]
+
+
+class Places(msgspec.Struct, frozen=True, kw_only=True):
+    """Where this daemon reads and writes."""
+
+    config_file: Path
+    runtime_dir: Path
+    state_dir: Path
+
+
+class Daemon:
+    """`run` once. Raises ALREADY_RUNNING and BAD_CONFIG; a bug in an actor ends the process."""
+
+    def __init__(self, places: Places, environ: dict[str, str]) -> None:
+        self.notifier = Notifier(environ)
+        self._activated = activated_sockets(environ)
+        self.runtime_dir = RuntimeDir(places.runtime_dir)
+        self.watcher = watcher = Watcher(places.config_file, environ=environ, state_dir=places.state_dir)
+        watcher.load_now()
+        self.limits = limits = watcher.settings.limits
+        self.activity = Activity()
+        self.worker = Worker(limits, environ)
+        self.fleet = Fleet(
+            limits=limits,
+            environ=environ,
+            passed=lambda: watcher.settings.environment.pass_,
+            publish=self._sources_changed,
+        )
+        self.cataloger = Cataloger(sources=self._sources, worker=self.worker, limits=limits)
+        self.evaluator = Evaluator(
+            cataloger=self.cataloger, settings=self._settings, worker=self.worker, limits=limits
+        )
+        self.dispatcher = Dispatcher(
+            upstream=self.fleet, settings=self._settings, activity=self.activity, limits=limits
+        )
+        self.sessions = Sessions(
+            settings=self._settings,
+            evaluator=self.evaluator,
+            dispatcher=self.dispatcher,
+            activity=self.activity,
+            limits=limits,
+        )
+        self.desk = ControlDesk(
+            watcher=watcher, fleet=self.fleet, cataloger=self.cataloger, sessions=self.sessions
+        )
+        self.door = McpDoor(open_session=self.sessions.open, close_session=self.sessions.close, limits=limits)
+        watcher.on_change.append(self._config_changed)
+        self.cataloger.on_snapshot.append(self._snapshot_changed)
+        self._stop = trio.Event()
+
+    async def run(self) -> None:
+        """Until SIGTERM or SIGINT; everything that was started has ended when this returns."""
+        with trio.open_signal_receiver(
+            signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1
+        ) as signals:
+            self.runtime_dir.acquire()
+            try:
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(self._obey, signals, nursery.cancel_scope)
+                    await self._run_actors(nursery)
+                    nursery.cancel_scope.cancel()
+            finally:
+                self.runtime_dir.release()
+
+    async def _run_actors(self, nursery: trio.Nursery) -> None:
+        ready = trio.Event()
+        stages = Stages(nursery)
+        agents = self._listener("agent", AgentWire(self.sessions, self.limits, self.door).serve)
+        control = self._listener(
+            "control", ControlWire(self.desk.answers(), self.activity, self.limits).serve
+        )
+        self.fleet.apply(self.watcher.desired.servers)
+        # The fleet's work begins after READY: importing the MCP SDK alone takes a second.
+        await stages.start("watcher", after(ready, self.watcher.run))
+        await stages.start("worker", self.worker.run)
+        await stages.start("fleet", after(ready, self.fleet.run))
+        await stages.start("cataloger", self.cataloger.run)
+        await stages.start("evaluator", self.evaluator.run)
+        await stages.start("dispatcher", self.dispatcher.run)
+        await stages.start("agent listener", agents.run)
+        await stages.start("control listener", control.run)
+        self.notifier.ready(self.desk.one_line())
+        log.info("ready: %s", self.desk.one_line())
+        await stages.start("notifier", lambda **kw: self.notifier.run(self.desk.one_line, **kw))
+        ready.set()
+
+        await self._stop.wait()
+        self.notifier.stopping()
+        log.info("stopping")
+        with trio.move_on_after(self.limits.shutdown_s) as bound:
+            agents.close()
+            control.close()
+            self.sessions.broadcast("drain", {})
+            await self.dispatcher.drain()
+            await stages.stop_all()
+        if bound.cancelled_caught:
+            log.error("not everything stopped within %g s", self.limits.shutdown_s)
+
+    async def _obey(self, signals: AsyncIterator[int], everything: trio.CancelScope) -> None:
+        async for number in signals:
+            if number == signal.SIGHUP:
+                self.notifier.reloading()
+                self.watcher.reload_nowait()
+                self.notifier.ready(self.desk.one_line())
+            elif number == signal.SIGUSR1:
+                log.info("statistics: %s", msgspec.json.encode(self.desk.statistics()).decode())
+            elif self._stop.is_set():
+                log.warning("told to stop twice: not waiting any longer")
+                everything.cancel()
+            else:
+                self._stop.set()
+
+    def _listener(self, name: str, serve: Any) -> Listener:
+        sock = self._activated.pop(name, None) or self.runtime_dir.bind(f"{name}.sock")
+        return Listener(f"{name}.sock", self.runtime_dir, sock, serve, self.limits.sessions)
+
+    # --- who tells whom -------------------------------------------------------------------------
+
+    def _settings(self) -> Settings:
+        return self.watcher.settings
+
+    def _config_changed(self) -> None:
+        self.fleet.apply(self.watcher.desired.servers)
+        self.evaluator.changed()
+        self.cataloger.mark_dirty()
+
+    def _sources(self) -> tuple[Source, ...]:
+        """The fleet's sources, with the words that the person wants their tools found by."""
+        aliases = tuple(self.watcher.settings.tool_search.aliases.items())
+        found = self.fleet.sources()
+        return (
+            tuple(msgspec.structs.replace(source, aliases=aliases) for source in found) if aliases else found
+        )
+
+    def _sources_changed(self) -> None:
+        self.cataloger.mark_dirty()
+
+    def _snapshot_changed(self, generation: int) -> None:
+        self.evaluator.changed()
+        self.sessions.broadcast("catalog_changed", {"generation": generation})
+
+
+class Stages:
+    """The started actors, in order. Each has a scope of its own, so that they can be stopped one by one."""
+
+    def __init__(self, nursery: trio.Nursery) -> None:
+        self._nursery = nursery
+        self._started: list[tuple[str, trio.CancelScope, trio.Event]] = []
+
+    async def start(self, name: str, run: Run) -> None:
+        """Returns when the actor is at work. What escapes it ends the nursery."""
+        scope, ended = trio.CancelScope(), trio.Event()
+
+        async def body(*, task_status: trio.TaskStatus[None]) -> None:
+            try:
+                with scope:
+                    await run(task_status=task_status)
+            finally:
+                ended.set()
+
+        await self._nursery.start(body)
+        self._started.append((name, scope, ended))
+
+    async def stop_all(self) -> None:
+        """Last started, first stopped; each has ended before the one before it is told."""
+        for name, scope, ended in reversed(self._started):
+            scope.cancel()
+            await ended.wait()
+            log.debug("%s stopped", name)
+
+
+def after(event: trio.Event, run: Run) -> Run:
+    """An actor that counts as started now and begins after `event`."""
+
+    async def waiting(*, task_status: trio.TaskStatus[None]) -> None:
+        task_status.started()
+        await event.wait()
+        await run()
+
+    return waiting

@@ -1,0 +1,103 @@
+"""Variables in entries, each client by its own rules (none of them copies another).
+
+A rule is a pattern and what an unset name becomes. Values are never in a message: only the field's name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import PurePath
+
+import msgspec
+
+
+class ExpandContext(msgspec.Struct, frozen=True, kw_only=True):
+    """Where variables come from. `workspace`: the project's root, for a project's config."""
+
+    environ: Mapping[str, str]
+    home: str
+    workspace: str = ""
+
+
+Replace = Callable[[re.Match[str], ExpandContext], str | None]
+"""What a match becomes; None: the variable is unset (it stays literal and is reported)."""
+
+
+class Rule(msgspec.Struct, frozen=True):
+    pattern: re.Pattern[str]
+    replace: Replace
+
+
+def _shell(match: re.Match[str], context: ExpandContext) -> str | None:
+    """`${VAR}` and `${VAR:-default}`: set but empty counts as set."""
+    return context.environ.get(match["name"], match["default"])
+
+
+def _env(match: re.Match[str], context: ExpandContext) -> str | None:
+    return context.environ.get(match["name"])
+
+
+def _env_or_empty(match: re.Match[str], context: ExpandContext) -> str | None:
+    return context.environ.get(match["name"], "")
+
+
+def _editor(match: re.Match[str], context: ExpandContext) -> str | None:
+    """`${env:VAR}` and the editor's places."""
+    if match["env"] is not None:
+        return context.environ.get(match["env"])
+    return _places(context).get(match["name"])
+
+
+def _hermes(match: re.Match[str], context: ExpandContext) -> str | None:
+    """`${VAR}`, `${env:VAR}` and the places; unset or empty stays literal."""
+    if match["env"] is not None:
+        return context.environ.get(match["env"]) or None
+    return _places(context).get(match["name"]) or context.environ.get(match["name"]) or None
+
+
+def _places(context: ExpandContext) -> dict[str, str]:
+    workspace = context.workspace or context.home
+    return {
+        "userHome": context.home,
+        "workspaceFolder": workspace,
+        "workspaceFolderBasename": PurePath(workspace).name,
+        "pathSeparator": "/",
+        "/": "/",
+    }
+
+
+_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
+RULES: dict[str, Rule | None] = {
+    "none": None,
+    "shell": Rule(re.compile(rf"\$\{{(?P<name>{_NAME})(?::-(?P<default>[^}}]*))?\}}"), _shell),
+    "braces": Rule(
+        re.compile(rf"\$\{{(?P<name>{_NAME})\}}|\$(?P<bare>{_NAME})"),
+        lambda m, c: c.environ.get(m["name"] or m["bare"]),
+    ),
+    "opencode": Rule(re.compile(r"\{env:(?P<name>[^}]+)\}"), _env_or_empty),
+    "editor": Rule(
+        re.compile(
+            r"\$\{(?:env:(?P<env>[^}]+)|(?P<name>userHome|workspaceFolderBasename|workspaceFolder|pathSeparator|/))\}"
+        ),
+        _editor,
+    ),
+    "hermes": Rule(re.compile(rf"\$\{{(?:env:(?P<env>[^}}]+)|(?P<name>{_NAME}|/))\}}"), _hermes),
+}
+
+
+def expand(text: str, rule: Rule | None, context: ExpandContext) -> tuple[str, bool]:
+    """The expanded text, and whether a variable in it was unset (it stays as it is written)."""
+    if rule is None or ("$" not in text and "{env:" not in text):
+        return text, False
+    unset = False
+
+    def replaced(match: re.Match[str]) -> str:
+        nonlocal unset
+        value = rule.replace(match, context)
+        if value is None:
+            unset = True
+            return match[0]
+        return value
+
+    return rule.pattern.sub(replaced, text), unset

@@ -1,0 +1,302 @@
+"""The daemon's own config file: text in, `Settings` and problems out.
+
+Under `tools.tool_search` and `tools.connectors` odd values are warnings; anywhere else an unknown key or a
+bad value is an error with its line, its path and what is accepted, and the whole file is not in force.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+import yaml
+
+from toolsearchd.config.model import Problem
+from toolsearchd.config.tool_search import (
+    Connectors,
+    ToolSearch,
+    Warnings,
+    resolve_connectors,
+    resolve_tool_search,
+)
+from toolsearchd.config.yaml_nodes import Document, Path, dotted, parse_yaml
+from toolsearchd.limits import Limits
+
+Then = Literal["allow", "ask", "deny"]
+
+
+class _Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of what is strict: an unknown key is an error."""
+
+
+class SourceFile(_Section, frozen=True, kw_only=True):
+    """A config named by the person: trusted, a project's too."""
+
+    path: str
+    format: str = "auto"
+
+
+class Environment(_Section, frozen=True, kw_only=True):
+    """What servers get besides their own env: a file of NAME=value lines, and variables passed on."""
+
+    file: str | None = None
+    pass_: tuple[str, ...] = msgspec.field(
+        name="pass",
+        default=("PATH", "SSH_AUTH_SOCK", "DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS"),
+    )
+
+
+class Match(_Section, frozen=True, kw_only=True):
+    client: str | tuple[str, ...] = "*"
+
+
+class Profile(_Section, frozen=True, kw_only=True):
+    """What sessions of a client see, and how."""
+
+    match: Match | None = None
+    servers: tuple[str, ...] = ("*",)
+    tools: tuple[str, ...] = ("*",)
+    dialect: str | None = None
+    context_length: int | None = None
+    encoding: str | None = None
+    approval: Then | None = None
+    pins: tuple[str, ...] = ()
+    enabled: Literal["auto", "on", "off", "fit"] | bool | None = None
+    options: dict[str, Any] = msgspec.field(default_factory=dict)
+
+    @property
+    def match_clients(self) -> tuple[str, ...]:
+        if self.match is None:
+            return ()
+        return (self.match.client,) if isinstance(self.match.client, str) else self.match.client
+
+
+class ApprovalRule(_Section, frozen=True, kw_only=True):
+    """First match wins; what is not given matches everything."""
+
+    then: Then
+    profile: str | None = None
+    server: str | None = None
+    tool: str | None = None
+    annotation: str | None = None
+    arguments: dict[str, Any] | None = None
+
+
+class Approval(_Section, frozen=True, kw_only=True):
+    default: Literal["allow", "ask", "deny", "ask-destructive"] = "ask-destructive"
+    rules: tuple[ApprovalRule, ...] = ()
+    wait_s: float = 60.0
+
+
+class Hook(_Section, frozen=True, kw_only=True):
+    command: str | tuple[str, ...]
+    match: dict[str, Any] | None = None
+    timeout_s: float = 10.0
+    on_error: Literal["open", "closed"] = "closed"
+
+
+class Hooks(_Section, frozen=True, kw_only=True):
+    pre_call: tuple[Hook, ...] = ()
+    post_call: tuple[Hook, ...] = ()
+
+
+class Journal(_Section, frozen=True, kw_only=True):
+    arguments: bool = False
+    max_bytes: int = 64 * 1024 * 1024
+    keep: int = 5
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """The whole effective config."""
+
+    tool_search: ToolSearch = ToolSearch()
+    connectors: Connectors = Connectors()
+    sources: Literal["auto"] | tuple[SourceFile, ...] = "auto"
+    servers: dict[str, dict[str, Any]] = msgspec.field(default_factory=dict)
+    environment: Environment = Environment()
+    profiles: dict[str, Profile] = msgspec.field(default_factory=dict)
+    approval: Approval = Approval()
+    hooks: Hooks = Hooks()
+    journal: Journal = Journal()
+    limits: Limits = Limits()
+
+
+_SIZE = re.compile(r"^(\d+(?:\.\d+)?)\s*(B|KB|KiB|MB|MiB|GB|GiB)$", re.IGNORECASE)
+_UNITS = {"b": 1, "kb": 1000, "kib": 1 << 10, "mb": 10**6, "mib": 1 << 20, "gb": 10**9, "gib": 1 << 30}
+_TOP = ("tools", "sources", "servers", "environment", "profiles", "approval", "hooks", "journal", "limits")
+
+
+def load_settings(text: str, file: str) -> tuple[Settings | None, list[Problem]]:
+    """The settings of a config text, None where an error keeps it out of force; and every problem."""
+    document = parse_yaml(text, file)
+    loader = _Loader(document, file)
+    if any(problem.level == "error" for problem in document.problems):
+        return None, document.problems
+    settings = loader.load(document.value)
+    failed = any(problem.level == "error" for problem in loader.problems)
+    return (None if failed else settings), loader.problems
+
+
+class _Loader:
+    def __init__(self, document: Document, file: str) -> None:
+        self._document = document
+        self._file = file
+        self.problems: list[Problem] = list(document.problems)
+
+    def load(self, value: object) -> Settings:
+        if value is None:
+            return Settings()
+        if not isinstance(value, Mapping):
+            self._error("expected a mapping of sections", ())
+            return Settings()
+        for key in value:
+            if key not in _TOP:
+                self._error(f"unknown key{_nearest(key, _TOP)}; there are {', '.join(_TOP)}", (key,))
+        tools = value.get("tools") or {}
+        if not isinstance(tools, Mapping):
+            self._error("expected a mapping with tool_search and connectors", ("tools",))
+            tools = {}
+        for key in tools:
+            if key not in ("tool_search", "connectors"):
+                self._warn("unknown key; it is ignored", ("tools", key))
+        tool_search, odd = resolve_tool_search(tools.get("tool_search"))
+        self._warn_all(("tools", "tool_search"), odd)
+        connectors, odd = resolve_connectors(tools.get("connectors"))
+        self._warn_all(("tools", "connectors"), odd)
+        return Settings(
+            tool_search=tool_search,
+            connectors=connectors,
+            sources=self._sources(value.get("sources", "auto")),
+            servers=self._servers(value.get("servers")),
+            environment=self._section(value, "environment", Environment),
+            profiles=self._profiles(value.get("profiles")),
+            approval=self._section(value, "approval", Approval),
+            hooks=self._section(value, "hooks", Hooks),
+            journal=self._section(value, "journal", Journal),
+            limits=self._section(value, "limits", Limits),
+        )
+
+    def _sources(self, value: object) -> Any:
+        if value == "auto" or value is None:
+            return "auto"
+        if not isinstance(value, list):
+            self._error("expected `auto`, or a list of {path, format}", ("sources",))
+            return "auto"
+        return tuple(
+            self._converted(item, ("sources", at), SourceFile, SourceFile(path=""))
+            for at, item in enumerate(value)
+        )
+
+    def _servers(self, value: object) -> dict[str, dict[str, Any]]:
+        if value is None:
+            return {}
+        if not isinstance(value, Mapping):
+            self._error("expected a mapping of server name to entry", ("servers",))
+            return {}
+        found = {}
+        for name, entry in value.items():
+            if isinstance(entry, Mapping):
+                found[name] = dict(entry)
+            else:
+                self._error("expected a mapping (command, args, … or url, headers, …)", ("servers", name))
+        return found
+
+    def _profiles(self, value: object) -> dict[str, Profile]:
+        if value is None:
+            return {}
+        if not isinstance(value, Mapping):
+            self._error("expected a mapping of profile name to profile", ("profiles",))
+            return {}
+        return {
+            name: self._converted(profile or {}, ("profiles", name), Profile, Profile())
+            for name, profile in value.items()
+        }
+
+    def _section(self, value: Mapping[str, Any], key: str, kind: Any) -> Any:
+        given = value.get(key)
+        return kind() if given is None else self._converted(given, (key,), kind, kind())
+
+    def _converted(self, value: object, path: Path, kind: Any, fallback: Any) -> Any:
+        try:
+            return msgspec.convert(_with_sizes(value, kind), kind)
+        except msgspec.ValidationError as error:
+            message, where = _place(str(error))
+            unknown = re.search(r"unknown field (.+)", message)
+            if unknown:
+                key = unknown.group(1)
+                fields = _fields_at(kind, where)
+                message = f"unknown key{_nearest(key, fields)}" + (
+                    f"; there are {', '.join(fields)}" if 0 < len(fields) <= 12 else ""
+                )
+                where = (*where, key)
+            self._error(message, (*path, *where))
+            return fallback
+
+    def _warn_all(self, path: Path, warnings: Warnings) -> None:
+        for key, message in warnings:
+            self._warn(message, (*path, key) if key else path)
+
+    def _warn(self, message: str, path: Path) -> None:
+        self.problems.append(self._problem("warning", message, path))
+
+    def _error(self, message: str, path: Path) -> None:
+        self.problems.append(self._problem("error", message, path))
+
+    def _problem(self, level: Literal["error", "warning"], message: str, path: Path) -> Problem:
+        return Problem(
+            level=level, message=message, file=self._file, line=self._document.line(path), path=dotted(path)
+        )
+
+
+def _with_sizes(value: object, kind: Any) -> object:
+    """`64MiB` where bytes are asked for."""
+    if not isinstance(value, Mapping):
+        return value
+    sizes = {f.encode_name for f in msgspec.structs.fields(kind) if f.encode_name.endswith("bytes")}
+    found = dict(value)
+    for key in sizes & found.keys():
+        match = _SIZE.match(found[key].strip()) if isinstance(found[key], str) else None
+        if match:
+            found[key] = int(float(match[1]) * _UNITS[match[2].lower()])
+    return found
+
+
+def _place(error: str) -> tuple[str, Path]:
+    """msgspec's `Expected … - at `$.a[0].b`` as a message and a path."""
+    message, _, at = error.partition(" - at `")
+    parts = re.findall(r"\.([^.\[\]`]+)|\[(\d+)\]", at)
+    return _plain(message), tuple(int(index) if index else name for name, index in parts)
+
+
+def _plain(message: str) -> str:
+    return message.replace("`", "").replace("Expected", "expected").replace("Object contains", "contains")
+
+
+def _fields_at(kind: Any, where: Path) -> list[str]:
+    """The keys that the struct at `where` has, as far as that is plain."""
+    if not where:
+        return [field.encode_name for field in msgspec.structs.fields(kind)]
+    name, *rest = [part for part in where if isinstance(part, str)] or [""]
+    for field in msgspec.structs.fields(kind):
+        if field.encode_name == name and not rest:
+            for candidate in (field.type, *getattr(field.type, "__args__", ())):
+                if isinstance(candidate, type) and issubclass(candidate, msgspec.Struct):
+                    return _fields_at(candidate, ())
+    return []
+
+
+def _nearest(key: str, known: Any) -> str:
+    near = difflib.get_close_matches(str(key), list(known), n=1)
+    return f", did you mean {near[0]}?" if near else ""
+
+
+def dump_settings(settings: Settings) -> str:
+    """The effective config as YAML that reads back the same."""
+    plain = msgspec.to_builtins(settings)
+    tools = {"tool_search": plain.pop("tool_search"), "connectors": plain.pop("connectors")}
+    text = yaml.safe_dump({"tools": tools, **plain}, sort_keys=False, allow_unicode=True)
+    assert isinstance(text, str)
+    return text

@@ -1,0 +1,175 @@
+"""`tools.tool_search` and `tools.connectors`: the reference's names, clamps and aliases (HERMES behaviour).
+
+An odd value here is never an error: it has an effective value, and a warning that shows it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+
+Enabled = Literal["auto", "on", "off", "fit"]
+Tri = Literal["auto", "on", "off"]
+Ranker = Literal["default", "hermes", "hermes-v1"]
+
+_ON = {"on", "true", "1", "yes"}
+_OFF = {"off", "false", "0", "no"}
+
+
+class ToolSearch(msgspec.Struct, frozen=True, kw_only=True):
+    """Effective settings of tool search; see `etc/config.yaml` for what each does."""
+
+    enabled: Enabled = "auto"
+    fit_pct: float = 10.0
+    threshold_pct: float = 5.0
+    search_default_limit: int = 5
+    max_search_limit: int = 25
+    listing: Tri = "auto"
+    listing_max_tokens: int = 4000
+    ranker: Ranker = "default"
+    aliases: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    defer: tuple[str, ...] | None = None  # core tools to defer all the same; None: the dialect's own set
+
+
+class Connectors(msgspec.Struct, frozen=True, kw_only=True):
+    enabled: bool = True
+    gateways: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+Warnings = list[tuple[str, str]]
+"""(key within the section, what was odd and what is in force)."""
+
+
+def resolve_tool_search(section: object) -> tuple[ToolSearch, Warnings]:
+    """The effective settings of a `tool_search` section of any shape, and a warning for each odd value."""
+    if section is None or section is True:
+        return ToolSearch(), []
+    if section is False:
+        return ToolSearch(enabled="off"), []
+    if not isinstance(section, Mapping):
+        return ToolSearch(), [
+            ("", f"expected a mapping or a boolean, not {_shown(section)}; defaults in force")
+        ]
+    return _Resolver(section).resolve()
+
+
+def resolve_connectors(section: object) -> tuple[Connectors, Warnings]:
+    """As `resolve_tool_search`; a bare boolean is accepted, what is malformed counts as enabled."""
+    if isinstance(section, bool):
+        return Connectors(enabled=section), []
+    if not isinstance(section, Mapping):
+        odd = section is not None
+        return Connectors(), [("", f"expected a mapping, not {_shown(section)}; enabled")] if odd else []
+    enabled = section.get("enabled", True)
+    if isinstance(enabled, str):
+        enabled = enabled.strip().lower() not in (_OFF | {""})
+    gateways = section.get("gateways") or {}
+    return Connectors(
+        enabled=bool(enabled) if isinstance(enabled, bool | int) else True,
+        gateways=dict(gateways) if isinstance(gateways, Mapping) else {},
+    ), []
+
+
+class _Resolver:
+    def __init__(self, section: Mapping[str, Any]) -> None:
+        self._section = section
+        self.warnings: Warnings = []
+
+    def resolve(self) -> tuple[ToolSearch, Warnings]:
+        most = self._int("max_search_limit", 25, 1, 50)
+        settings = ToolSearch(
+            enabled=self._choice("enabled", "auto", ("fit",)),
+            fit_pct=self._float("fit_pct", 10.0),
+            threshold_pct=self._float("threshold_pct", 5.0),
+            max_search_limit=most,
+            search_default_limit=self._int("search_default_limit", 5, 1, most),
+            listing=self._choice("listing", "auto", ()),
+            listing_max_tokens=self._int("listing_max_tokens", 4000, 200, 60_000),
+            ranker=self._ranker(),
+            aliases=self._aliases(),
+            defer=self._defer(),
+        )
+        for key in self._section:
+            if key not in ToolSearch.__struct_fields__:
+                self._warn(key, "unknown key; it is ignored")
+        return settings, self.warnings
+
+    def _warn(self, key: str, message: str) -> None:
+        self.warnings.append((key, message))
+
+    def _choice(self, key: str, default: Any, more: tuple[str, ...]) -> Any:
+        if key not in self._section:
+            return default
+        value = self._section[key]
+        text = str(value).strip().lower() if isinstance(value, bool | int | str) else ""
+        chosen = "on" if text in _ON else "off" if text in _OFF else text
+        if chosen in ("auto", "on", "off", *more):
+            return chosen
+        self._warn(
+            key, f"{_shown(value)} is none of {', '.join(('auto', 'on', 'off', *more))}; {default} in force"
+        )
+        return default
+
+    def _float(self, key: str, default: float) -> float:
+        value = self._number(key, default)
+        return self._clamped(key, value, 0.0, 100.0)
+
+    def _int(self, key: str, default: int, low: int, high: int) -> int:
+        return int(self._clamped(key, int(self._number(key, default)), low, high))
+
+    def _number(self, key: str, default: float) -> float:
+        value = self._section.get(key, default)
+        try:
+            number = float(value)
+            if not math.isfinite(number):
+                raise ValueError
+        except (TypeError, ValueError, OverflowError):
+            self._warn(key, f"{_shown(value)} is not a number; {default} in force")
+            return default
+        return number
+
+    def _clamped(self, key: str, value: float, low: float, high: float) -> float:
+        clamped = min(max(value, low), high)
+        if clamped != value and key in self._section:
+            self._warn(key, f"{value:g} is outside {low:g} to {high:g}; {clamped:g} in force")
+        return clamped
+
+    def _ranker(self) -> Any:
+        value = self._section.get("ranker", "default")
+        if value in ("default", "hermes", "hermes-v1"):
+            return value
+        self._warn("ranker", f"{_shown(value)} is none of default, hermes, hermes-v1; default in force")
+        return "default"
+
+    def _aliases(self) -> dict[str, tuple[str, ...]]:
+        value = self._section.get("aliases") or {}
+        if not isinstance(value, Mapping):
+            self._warn("aliases", "expected a mapping of tool or server glob to words; none in force")
+            return {}
+        found: dict[str, tuple[str, ...]] = {}
+        for glob, words in value.items():
+            listed = [words] if isinstance(words, str) else words
+            if isinstance(listed, list | tuple) and all(isinstance(word, str) for word in listed):
+                found[str(glob)] = tuple(listed)
+            else:
+                self._warn("aliases", f"{glob}: expected a list of words; it is ignored")
+        return found
+
+    def _defer(self) -> tuple[str, ...] | None:
+        value = self._section.get("defer")
+        if value is None:
+            return None
+        if not isinstance(value, list | tuple | set | frozenset):
+            self._warn(
+                "defer", f"expected a list of tool names, not {_shown(value)}; the default set in force"
+            )
+            return None
+        return tuple(name for name in (str(item).strip() for item in value) if name)
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else text[:39] + "…"

@@ -1,0 +1,93 @@
+"""The listing: what hides behind the bridge, in as much detail as the budget allows.
+
+The reference's rules: all servers full; else all names-only; else servers collapse to a summary line one
+after the other, largest names block first; else nothing. Equal catalogs give equal bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal
+
+import msgspec
+
+Form = Literal["full", "names", "mixed", "groups", "none"]
+Measure = Callable[[Sequence[str]], int]
+"""Tokens of a text given as its blocks, which are joined by newlines."""
+
+HEADER = "Listed names exist: load schemas by tool_describe, then run tools with tool_call."
+assert len(HEADER) == 81  # as long as the reference's, so that both budget the same
+
+
+class ListedServer(msgspec.Struct, frozen=True):
+    """One server's part: `tools` are (name, short description), sorted; `reason` where it is unavailable."""
+
+    label: str
+    tools: tuple[tuple[str, str], ...]
+    tool_count: int
+    reason: str = ""
+
+    @property
+    def full(self) -> str:
+        lines = [f"- {name}: {short}" if short else f"- {name}" for name, short in self.tools]
+        return "\n".join([f"{self.label} tools ({len(self.tools)}):", *lines])
+
+    @property
+    def names(self) -> str:
+        return f"{self.label} tools ({len(self.tools)}):\n" + ", ".join(name for name, _ in self.tools)
+
+    @property
+    def summary(self) -> str:
+        return f"{self.label} ({len(self.tools)} tools — names not listed; discover via `tool_search`)"
+
+    @property
+    def unavailable(self) -> str:
+        count = f"{self.tool_count} tools, " if self.tool_count else ""
+        return f"{self.label} ({count}unavailable: {self.reason})"
+
+
+class Listing(msgspec.Struct, frozen=True):
+    text: str
+    form: Form
+    tokens: int
+
+
+NO_LISTING = Listing("", "none", 0)
+
+
+def listed(label: str, tools: Iterable[tuple[str, str]]) -> ListedServer:
+    ordered = tuple(sorted(tools))
+    return ListedServer(label, ordered, len(ordered))
+
+
+def blocks_to_count(servers: Sequence[ListedServer], header: str) -> list[str]:
+    """Every block that `render` may put into a text."""
+    blocks = [header]
+    for server in servers:
+        blocks += [server.unavailable] if server.reason else [server.full, server.names, server.summary]
+    return blocks
+
+
+def render(servers: Sequence[ListedServer], budget: int, measure: Measure, header: str) -> Listing:
+    """The most detailed form that fits the budget."""
+    up = sorted((server for server in servers if not server.reason), key=lambda server: server.label)
+    down = [
+        server.unavailable for server in sorted(servers, key=lambda server: server.label) if server.reason
+    ]
+
+    def attempt(blocks: list[str], form: Form) -> Listing | None:
+        lines = [header, *blocks, *down]
+        tokens = measure(lines)
+        return Listing("\n".join(lines), form, tokens) if tokens <= budget else None
+
+    found = attempt([server.full for server in up], "full") or attempt(
+        [server.names for server in up], "names"
+    )
+    collapsed: set[str] = set()
+    for server in sorted(up, key=lambda server: (-len(server.names), server.label)):
+        if found is not None:
+            break
+        collapsed.add(server.label)
+        blocks = [one.summary if one.label in collapsed else one.names for one in up]
+        found = attempt(blocks, "mixed" if len(collapsed) < len(up) else "groups")
+    return found or NO_LISTING

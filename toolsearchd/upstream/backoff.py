@@ -1,0 +1,80 @@
+"""When is a server tried again, and when is it let alone? Pure: time comes in as numbers."""
+
+from __future__ import annotations
+
+from toolsearchd.limits import Limits
+
+
+class Backoff:
+    """The waits of one server. A first connect is tried again after `first_connect_delays_s`, a lost server
+    after `reconnect_delays_s`; then it is parked. A handshake alone proves nothing: only `proven` resets."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._failures = 0
+        self._was_connected = False
+
+    @property
+    def is_parked(self) -> bool:
+        return self._failures > len(self._delays)
+
+    @property
+    def _delays(self) -> tuple[float, ...]:
+        limits = self._limits
+        return limits.reconnect_delays_s if self._was_connected else limits.first_connect_delays_s
+
+    def connected(self) -> None:
+        """The handshake worked: from now on the server counts as lost, not as never found."""
+        if not self._was_connected:
+            self._was_connected, self._failures = True, 0
+
+    def proven(self) -> None:
+        """A call was answered, or the session held for a while: the budget is whole again."""
+        self._failures = 0
+
+    def failed(self, jitter: float) -> float:
+        """Seconds to wait. `jitter`: -1..1, uniform; it moves the wait by `reconnect_jitter` at most."""
+        self._failures += 1
+        if self.is_parked:
+            return self._limits.parked_probe_s
+        return self._delays[self._failures - 1] * (1 + self._limits.reconnect_jitter * jitter)
+
+
+class Breaker:
+    """Opens after `breaker_failures` failed calls in a row (a tool's own error counts), lets one probe through
+    after `breaker_open_s`, closes on a success. `now`: monotonic seconds."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._failures = 0
+        self._opened_at: float | None = None
+        self._probing = False
+
+    def admits(self, now: float) -> bool:
+        """May a call be sent? True makes it the probe where the breaker is open."""
+        if self._opened_at is None:
+            return True
+        if self._probing or now - self._opened_at < self._limits.breaker_open_s:
+            return False
+        self._probing = True
+        return True
+
+    def opens_for_s(self, now: float) -> float:
+        """Seconds until a probe is let through; 0 where calls pass."""
+        if self._opened_at is None:
+            return 0.0
+        return max(0.0, self._opened_at + self._limits.breaker_open_s - now)
+
+    def record(self, *, ok: bool, now: float) -> None:
+        """The outcome of a call that `admits` let through."""
+        self._probing = False
+        if ok:
+            self._failures, self._opened_at = 0, None
+            return
+        self._failures += 1
+        if self._opened_at is not None or self._failures >= self._limits.breaker_failures:
+            self._opened_at = now
+
+    def abandoned(self) -> None:
+        """The call ended without telling anything of the server (it was stopped)."""
+        self._probing = False

@@ -1,0 +1,234 @@
+"""Owns which servers run: desired against running, one supervising task each. Emits sources (latest value)."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+import trio
+
+from toolsearchd.catalog.model import Source
+from toolsearchd.config.model import ServerSpec
+from toolsearchd.errors import ToolsearchdError
+from toolsearchd.limits import Limits
+from toolsearchd.upstream.connection import OnProgress
+from toolsearchd.upstream.process import environment_of
+from toolsearchd.upstream.sdk import load_sdk
+from toolsearchd.upstream.upstream import Upstream
+
+log = logging.getLogger(__name__)
+
+_LOGIN_SHELL_S = 5.0
+
+
+class _Member:
+    """A server that runs, or is not to run and says why."""
+
+    def __init__(self, spec: ServerSpec, upstream: Upstream | None, source: Source | None) -> None:
+        self.spec = spec
+        self.upstream = upstream
+        self._source = source
+        self.scope = trio.CancelScope()
+
+    def source(self) -> Source:
+        if self.upstream is not None:
+            return self.upstream.source()
+        assert self._source is not None
+        return self._source
+
+
+class Fleet:
+    """`apply` says what should run, at any time; `run` makes it so. `publish()` tells that sources changed."""
+
+    def __init__(
+        self,
+        *,
+        limits: Limits,
+        environ: Mapping[str, str],
+        passed: Callable[[], tuple[str, ...]],
+        publish: Callable[[], None],
+    ) -> None:
+        self._limits = limits
+        self._environ = dict(environ)
+        self._passed = passed
+        self._publish = publish
+        self._desired: tuple[ServerSpec, ...] = ()
+        self._members: dict[str, _Member] = {}
+        self._start_slots = trio.CapacityLimiter(limits.concurrent_starts)
+        self._nursery: trio.Nursery | None = None
+
+    # --- what should run --------------------------------------------------------------------------
+
+    def apply(self, servers: Sequence[ServerSpec]) -> None:
+        """The newest desired servers, in catalog order. Only those that changed are touched."""
+        self._desired = tuple(servers)
+        if self._nursery is not None:
+            self._reconcile()
+        self._publish()
+
+    def spec(self, server: str) -> ServerSpec | None:
+        member = self._members.get(server)
+        return member.spec if member else None
+
+    def sources(self) -> tuple[Source, ...]:
+        """The newest state of each desired server, in catalog order."""
+        return tuple(
+            self._members[spec.name].source()
+            if spec.name in self._members
+            else Source(name=spec.name, state="starting", reason="starting", project=spec.project)
+            for spec in self._desired
+        )
+
+    def status(self) -> list[dict[str, Any]]:
+        return [self._status_of(spec) for spec in self._desired]
+
+    def restart(self, name: str) -> None:
+        """Starts the named server anew, or again if it waits. Raises UNKNOWN_SERVER."""
+        member = self._members.get(name)
+        if member is None:
+            raise ToolsearchdError("UNKNOWN_SERVER", f"no server {name!r} is running or waiting")
+        if member.upstream is not None:
+            member.upstream.restart()
+
+    async def call(
+        self,
+        server: str,
+        tool: str,
+        arguments: dict[str, Any],
+        *,
+        timeout_s: float,
+        on_progress: OnProgress | None = None,
+    ) -> dict[str, Any]:
+        """MCP's `CallToolResult` as a map. Raises `ToolsearchdError`; see `Upstream.call`."""
+        member = self._members.get(server)
+        if member is None or member.upstream is None:
+            reason = member.source().reason if member else "not configured any more"
+            raise ToolsearchdError("SERVER_UNAVAILABLE", f"{server}: {reason}", server=server)
+        return await member.upstream.call(tool, arguments, timeout_s=timeout_s, on_progress=on_progress)
+
+    # --- making it so -----------------------------------------------------------------------------
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Until cancelled; then all servers are stopped, in parallel."""
+        async with trio.open_nursery() as nursery:
+            task_status.started()
+            if self._desired:
+                await self._get_ready()
+            self._nursery = nursery
+            self._reconcile()
+            await trio.sleep_forever()
+
+    async def _get_ready(self) -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(load_sdk)
+            if (
+                "INVOCATION_ID" in self._environ
+            ):  # systemd's PATH is bare: ask the login shell for the person's
+                nursery.start_soon(self._take_login_path)
+
+    async def _take_login_path(self) -> None:
+        shell = self._environ.get("SHELL", "/bin/sh")
+        with trio.move_on_after(_LOGIN_SHELL_S):
+            try:
+                done = await trio.run_process(
+                    [shell, "-lc", 'printf "\\n%s" "$PATH"'],
+                    capture_stdout=True,
+                    stderr=subprocess.DEVNULL,
+                    stdin=subprocess.DEVNULL,
+                    env=self._environ,
+                    check=False,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                log.warning("the login shell %s can't be asked for PATH: %s", shell, error.strerror)
+                return
+            path = done.stdout.decode("utf-8", "replace").rpartition("\n")[2].strip()
+            if path:
+                self._environ["PATH"] = path
+
+    def _reconcile(self) -> None:
+        assert self._nursery is not None
+        wanted = {spec.name: spec for spec in self._desired}
+        for name, member in list(self._members.items()):
+            spec = wanted.get(name)
+            if spec is None or self._must_replace(member.spec, spec):
+                member.scope.cancel()
+                del self._members[name]
+        started = sum(member.upstream is not None for member in self._members.values())
+        for spec in self._desired:
+            known = self._members.get(spec.name)
+            if known is not None:
+                self._update(known, spec)
+                continue
+            member = self._member(spec, full=started >= self._limits.started_servers)
+            self._members[spec.name] = member
+            if member.upstream is not None:
+                started += 1
+                self._nursery.start_soon(self._keep, member)
+
+    def _must_replace(self, old: ServerSpec, new: ServerSpec) -> bool:
+        return (
+            old.digest != new.digest
+            or old.enabled != new.enabled
+            or old.max_concurrency != new.max_concurrency
+            or old.protocol != new.protocol
+        )
+
+    def _update(self, member: _Member, spec: ServerSpec) -> None:
+        """Policy keys changed at most: the server runs on."""
+        if member.spec == spec:
+            return
+        filter_changed = (member.spec.include, member.spec.exclude) != (spec.include, spec.exclude)
+        member.spec = spec
+        if member.upstream is not None:
+            member.upstream.spec = spec
+            if filter_changed:
+                member.upstream.list_again()
+
+    def _member(self, spec: ServerSpec, *, full: bool) -> _Member:
+        def idle(state: Any, reason: str) -> _Member:
+            return _Member(
+                spec, None, Source(name=spec.name, state=state, reason=reason, project=spec.project)
+            )
+
+        if not spec.enabled:
+            return idle("disabled", "disabled in its config")
+        if full:
+            return idle("not_started", f"limit: {self._limits.started_servers} servers run already")
+        upstream = Upstream(
+            spec,
+            limits=self._limits,
+            environment=lambda spec: environment_of(spec, self._environ, self._passed()),
+            start_slots=self._start_slots,
+            publish=self._publish,
+        )
+        return _Member(spec, upstream, None)
+
+    async def _keep(self, member: _Member) -> None:
+        """The member's task: a server's end is never the fleet's."""
+        assert member.upstream is not None
+        with member.scope:
+            await member.upstream.run()
+
+    def _status_of(self, spec: ServerSpec) -> dict[str, Any]:
+        member = self._members.get(spec.name)
+        if member is not None and member.upstream is not None:
+            return member.upstream.status()
+        source = member.source() if member else None
+        return {
+            "name": spec.name,
+            "state": source.state if source else "starting",
+            "reason": source.reason if source else "starting",
+            "transport": spec.transport,
+            "pid": None,
+            "tools": 0,
+            "in_flight": 0,
+            "restarts": 0,
+            "last_error": "",
+            "stderr_tail": [],
+            "next_retry_s": None,
+            "origins": msgspec.to_builtins(spec.origins),
+        }
