@@ -1,0 +1,77 @@
+"""What a terminal shows: aligned tables, colour only where it is wanted, no escape sequence of a server's."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from toolsearchd.disclosure.sanitise import clean, plain_line
+
+_COLOURS = {
+    "ready": "32",
+    "ok": "32",
+    "starting": "33",
+    "failed": "31",
+    "parked": "31",
+    "error": "31",
+    "warning": "33",
+}
+
+
+def print_json(document: Any) -> None:
+    print(json.dumps(document, ensure_ascii=False, indent=None if _is_stream() else 2), flush=True)
+
+
+def _is_stream() -> bool:
+    return not sys.stdout.isatty()
+
+
+def coloured(text: str, kind: str | None = None) -> str:
+    """In the colour of a state's name, on a terminal that wants colours."""
+    code = _COLOURS.get(kind or text)
+    if code is None or not sys.stdout.isatty() or "NO_COLOR" in os.environ:
+        return text
+    return f"\x1b[{code}m{text}\x1b[0m"
+
+
+def say(text: str = "") -> None:
+    """Text of our own, or of a server's, made safe."""
+    print(clean(text))
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Columns as wide as their longest cell; the last one is not padded."""
+    cells = [[plain_line(str(cell)) if cell is not None else "" for cell in row] for row in rows]
+    widths = [max(len(row[at]) for row in [list(head), *cells]) for at in range(len(head))]
+    for number, row in enumerate([list(head), *cells]):
+        padded = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        padded[-1] = row[-1]
+        if number:
+            padded = [cell.replace(raw, coloured(raw), 1) for cell, raw in zip(padded, row, strict=True)]
+        print("  ".join(padded).rstrip())
+
+
+def duration(seconds: float) -> str:
+    minutes, seconds = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    return (
+        next(
+            f"{a}{x} {b}{y}"
+            for a, x, b, y in (
+                (days, "d", hours, "h"),
+                (hours, "h", minutes, "m"),
+                (minutes, "m", seconds, "s"),
+            )
+            if a
+        )
+        if minutes or hours or days
+        else f"{seconds}s"
+    )
+
+
+def megabytes(count: int) -> str:
+    return f"{count / 1e6:.0f} MB"

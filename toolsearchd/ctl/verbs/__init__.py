@@ -1,0 +1,22 @@
+"""What can be asked? A verb a file; each has `HELP`, `arguments(parser)` and `run(args) -> exit status`."""
+
+from __future__ import annotations
+
+VERBS = (
+    "status",
+    "servers",
+    "restart",
+    "search",
+    "describe",
+    "call",
+    "listing",
+    "sessions",
+    "stop",
+    "watch",
+    "reload",
+    "doctor",
+    "schema",
+    "mcp",
+    "demo",
+)
+"""Modules of this package, in the order of the help text."""

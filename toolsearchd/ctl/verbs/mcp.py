@@ -1,0 +1,17 @@
+"""`mcp`: the MCP door on stdio, for a client's config. Imports the standard library only."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+HELP = "the MCP door on stdio: put this into a client's config"
+
+
+def arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--profile", metavar="P")
+
+
+def run(args: Namespace) -> int:
+    from toolsearchd.ctl.relay import run_relay
+
+    return run_relay(args.runtime_dir, args.profile)

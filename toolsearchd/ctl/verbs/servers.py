@@ -1,0 +1,45 @@
+"""`servers [NAME]`: each server's state; with a name, its last words too."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from toolsearchd.ctl.connect import control
+from toolsearchd.ctl.output import duration, print_json, say, table
+
+HELP = "state, transport, pid, tools, last error, stderr tail, next retry"
+
+
+def arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("name", nargs="?", metavar="NAME")
+    parser.add_argument("--origins", action="store_true", help="the config entries each server comes from")
+
+
+def run(args: Namespace) -> int:
+    with control(args) as daemon:
+        reply = daemon.request("servers", name=args.name, origins=args.origins)
+    if args.json:
+        print_json(reply)
+        return 0
+    servers = reply["servers"]
+    table(
+        ("NAME", "STATE", "TRANSPORT", "PID", "TOOLS", "REASON"),
+        ([s["name"], s["state"], s["transport"], s["pid"] or "-", s["tools"], _reason(s)] for s in servers),
+    )
+    for server in servers if args.origins else ():
+        for origin in server["origins"]:
+            say(f"{server['name']}: {origin['file']} ({origin['format']}, entry {origin['entry']})")
+    if args.name:
+        (server,) = servers
+        if server["last_error"]:
+            say(f"\nlast error: {server['last_error']}")
+        if server["stderr_tail"]:
+            say("\nstderr, its last lines:")
+            for line in server["stderr_tail"]:
+                say(f"  {line}")
+    return 0
+
+
+def _reason(server: dict) -> str:
+    retry = server.get("next_retry_s")
+    return server["reason"] + (f"; next try in {duration(retry)}" if retry is not None else "")
