@@ -1,0 +1,133 @@
+"""Real servers' tools and real queries: the figures hold, and every miss has a cause that can be removed."""
+
+from __future__ import annotations
+
+import json
+import lzma
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from toolsearchd.catalog.compile import compile_snapshot, document_of
+from toolsearchd.catalog.definition import decode_definition
+from toolsearchd.catalog.model import Source
+from toolsearchd.catalog.snapshot import Snapshot
+from toolsearchd.index.analyzer import make_analyzer
+from toolsearchd.index.document import Document
+from toolsearchd.index.evaluate import EvalQuery, Judged, evaluate, figures
+from toolsearchd.index.explain import explain, verdict
+from toolsearchd.index.ranker import DefaultSearcher
+from toolsearchd.limits import Limits
+
+DATA = Path(__file__).parents[1] / "data" / "livemcp"
+
+
+def lines(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in lzma.decompress((DATA / name).read_bytes()).decode().splitlines()]
+
+
+@cache
+def sources() -> tuple[Source, ...]:
+    servers: dict[str, list[Any]] = {}
+    for tool in lines("catalog.jsonl.xz"):
+        wire = {"name": tool["name"], "description": tool["description"], "inputSchema": tool["input_schema"]}
+        servers.setdefault(tool["server"], []).append(decode_definition(msgspec.json.encode(wire), Limits()))
+    return tuple(Source(name=name, definitions=tuple(found)) for name, found in servers.items())
+
+
+@cache
+def snapshot() -> Snapshot:
+    return compile_snapshot(Snapshot.empty(), sources(), {"default": make_analyzer("default")})
+
+
+@cache
+def judged() -> list[Judged]:
+    searcher = snapshot().searcher("default", snapshot().live)
+
+    def name(doc: int) -> str:
+        tool = snapshot().tools[doc]
+        assert tool is not None
+        return f"{tool.server}/{tool.name}"
+
+    def search(query: str, limit: int) -> tuple[list[str], list[str]]:
+        group = searcher.search(query, limit)
+        return [name(hit.doc) for hit in group.matches], [name(hit.doc) for hit in group.near]
+
+    queries = [msgspec.convert(line, EvalQuery) for line in lines("queries.jsonl.xz")]
+    return evaluate(queries, search, lambda: 0.0)
+
+
+def of_kind(kind: str) -> dict[str, Any]:
+    return figures([one for one in judged() if one.query.kind == kind])
+
+
+@pytest.mark.parametrize(
+    ("kind", "hit"), [("agent", 0.70), ("keyword", 0.59), ("paraphrase", 0.70), ("task", 0.60)]
+)
+def test_right_tools_are_on_the_page(kind: str, hit: float) -> None:
+    assert of_kind(kind)["hit@5"] >= hit
+
+
+def test_absent_capabilities_get_few_answers() -> None:
+    negatives = of_kind("negative")
+    assert negatives["false_match"] <= 0.05
+    assert negatives["false_any"] <= 0.36
+
+
+def documents_with(doc: int, words: tuple[str, ...]) -> list[Document]:
+    """All documents by doc id, one of them with more words."""
+    found = [document_of(source, definition) for source in sources() for definition in source.definitions]
+    found[doc] = msgspec.structs.replace(found[doc], aliases=words)
+    return found
+
+
+def test_every_miss_has_a_cause_and_without_it_the_tool_is_offered() -> None:
+    from toolsearchd.index.builder import Compile
+
+    index = snapshot().indexes["default"]
+    searcher = snapshot().searcher("default", snapshot().live)
+    assert isinstance(searcher, DefaultSearcher)
+    misses = [one for one in judged() if one.query.relevant and one.figures["hit@5"] == 0.0]
+    assert len(misses) > 100
+    for one in misses[:: max(1, len(misses) // 100)][:100]:
+        server, _, tool = one.query.relevant[0].partition("/")
+        doc = snapshot().resolve(f"{server}/{tool}", snapshot().live)
+        assert doc is not None
+        reason = verdict(searcher, one.query.query, doc, 5)
+        assert reason.cause in ("absent_product", "no_shared_word", "outranked")
+        words = reason.words or tuple(
+            concept.word for concept in searcher.reader.read(one.query.query).concepts
+        )
+        mended = documents_with(doc, words * 4 if reason.cause == "outranked" else words)[doc]
+        new = len(index.lengths)
+        work = Compile(index, remove=[doc], add=[(new, make_analyzer("default").analyse(mended))])
+        while work.step():
+            pass
+        order = [*(int(at) for at in snapshot().name_order if at != doc), new]
+        from toolsearchd.index.searcher import make_searcher
+
+        after = make_searcher("default", work.index, work.index.live, order=order)
+        group = after.search(one.query.query, 5)
+        assert new in [hit.doc for hit in (*group.matches, *group.near)], (one.query.query, reason)
+
+
+def test_an_explanation_adds_up() -> None:
+    searcher = snapshot().searcher("default", snapshot().live)
+    assert isinstance(searcher, DefaultSearcher)
+    for one in judged()[::9]:
+        told = explain(searcher, one.query.query, 5)
+        group = searcher.search(one.query.query, 5)
+        assert told["matches"] == [hit.doc for hit in group.matches]
+        assert told["unknown"] == group.unknown
+        scores = {hit.doc: hit.score for hit in (*group.matches, *group.near)}
+        for candidate in told["candidates"]:
+            parts = sum(word["score"] for word in candidate["words"])
+            gain = 1 + searcher.tuning.name_coverage
+            assert parts * 0.999 <= candidate["score"] <= parts * gain * 1.001
+            assert candidate["score"] == pytest.approx(scores[candidate["doc"]]) or scores[
+                candidate["doc"]
+            ] == float("inf")
+            assert all(word["fields"] for word in candidate["words"])

@@ -1,0 +1,159 @@
+"""Every number behind an answer of the default ranker, and the one reason why a tool was not offered.
+
+A reason is a cause that can be taken away: add the word, drop the blocker, and the tool appears.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+
+from toolsearchd.index.analyzer import FIELDS
+from toolsearchd.index.concepts import Concept
+from toolsearchd.index.query import Plan
+from toolsearchd.index.ranker import DefaultSearcher
+from toolsearchd.index.scope import Scores
+
+Cause = Literal[
+    "offered",  # it is among the first five, or in the list that was asked for
+    "no_words",  # the query holds no word
+    "absent_product",  # the query names a product that no granted tool carries
+    "no_shared_word",  # the tool carries no word of the query, nor one that stands for it
+    "outranked",  # it carries words of the query, others carry more
+]
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """Why one tool is where it is."""
+
+    cause: Cause
+    text: str
+    rank: int | None = None  # 1-based, in matches then near, however long; None: it has no score
+    words: tuple[str, ...] = ()  # query words that it lacks; the product that blocks
+    key: str = ""
+
+
+def explain(
+    searcher: DefaultSearcher, query: str, limit: int, doc: int | None = None, key: str = ""
+) -> dict[str, Any]:
+    """The answer's anatomy. `doc`, with its public name in `key`: a tool to give a verdict on."""
+    group = searcher.search(query, limit)
+    plan = searcher.reader.read(query)
+    scores = searcher.scores(plan)
+    gate = searcher.gate(plan)
+    shown = [*group.matches, *group.near]
+    positions = [int(searcher.scope.position_of[hit.doc]) for hit in shown]
+    if doc is not None:
+        asked = int(searcher.scope.position_of[doc])
+        if asked >= 0 and asked not in positions:
+            positions.append(asked)
+    best = searcher.matches(plan, scores, 1)
+    leader = _leader(scores, gate)
+    return {
+        "query": query,
+        "terms": [_term(concept, plan) for concept in plan.concepts],
+        "gate": None if gate is None else {"word": gate.word, "df": gate.df, "idf": gate.idf},
+        "coverage": {
+            "needed": searcher.tuning.coverage,
+            "best": 0.0 if leader is None else searcher.coverage(plan, leader),
+            "enough": bool(best),
+        },
+        "relative": searcher.tuning.relative,
+        "absent_product": group.absent_product,
+        "unknown": list(plan.unknown),
+        "candidates": [_candidate(searcher, plan, scores, position) for position in positions],
+        "matches": [hit.doc for hit in group.matches],
+        "near": [hit.doc for hit in group.near],
+        "verdict": None if doc is None else msgspec.to_builtins(verdict(searcher, query, doc, limit, key)),
+    }
+
+
+def verdict(searcher: DefaultSearcher, query: str, doc: int, limit: int, key: str = "") -> Verdict:
+    """Why the tool is or is not among the first `limit` of matches, then near."""
+    scope = searcher.scope
+    position = int(scope.position_of[doc])
+    assert position >= 0, "not a tool of this scope"
+    everything = searcher.search(query, scope.size)
+    listed = [hit.doc for hit in (*everything.matches, *everything.near)]
+    rank = listed.index(doc) + 1 if doc in listed else None
+    shown = searcher.search(query, limit)
+    if doc in [hit.doc for hit in (*shown.matches, *shown.near)]:
+        return Verdict("offered", f"It is offered, at place {rank}.", rank, (), key)
+    if everything.absent_product is not None:
+        product = everything.absent_product
+        text = f"The query names {product}, and no granted tool carries that name: nothing is offered."
+        return Verdict("absent_product", text, None, (product,), key)
+    plan = searcher.reader.read(query)
+    if not plan.concepts:
+        return Verdict("no_words", "The query holds no word to search for.", None, (), key)
+    lacking = tuple(concept.word for concept in plan.concepts if not concept.carries(position))
+    if rank is None:
+        text = f"It carries none of the query's words: {', '.join(lacking)}."
+        return Verdict("no_shared_word", text, None, lacking, key)
+    text = f"It is at place {rank}: tools above it carry more of the query"
+    text += f"; it lacks {', '.join(lacking)}." if lacking else ", or carry it in their names."
+    return Verdict("outranked", text, rank, lacking, key)
+
+
+def _leader(scores: Scores, gate: Concept | None) -> int | None:
+    if gate is None or not len(gate.positions):
+        return None
+    return int(gate.positions[np.argmax(scores[gate.positions])])
+
+
+def _term(concept: Concept, plan: Plan) -> dict[str, Any]:
+    return {
+        "word": concept.word,
+        "known": concept.word not in plan.unknown,
+        "read_as": plan.typos.get(concept.word),
+        "df": concept.df,
+        "idf": concept.idf,
+        "stems": [
+            {
+                "stem": " ".join(alternative.stems),
+                "df": alternative.df,
+                "idf": alternative.idf,
+                "weight": alternative.weight,
+            }
+            for alternative in concept.alternatives
+        ],
+    }
+
+
+def _candidate(searcher: DefaultSearcher, plan: Plan, scores: Scores, position: int) -> dict[str, Any]:
+    """One tool's score, taken apart: per word its best alternative, and that one's share by field."""
+    words = []
+    for concept in plan.concepts:
+        if not concept.carries(position):
+            continue
+        score = float(concept.scores[np.searchsorted(concept.positions, position)])
+        via = next(
+            alternative
+            for alternative in concept.alternatives
+            if math.isclose(_alternative_score(searcher, alternative.stems, position, alternative), score)
+        )
+        fields: dict[str, float] = {}
+        for stem in via.stems:
+            for field, value in zip(FIELDS, searcher.concepts.field_scores(stem, position), strict=True):
+                if value:
+                    fields[field] = fields.get(field, 0.0) + value
+        words.append({"word": concept.word, "via": " ".join(via.stems), "score": score, "fields": fields})
+    return {
+        "doc": int(searcher.scope.docs[position]),
+        "score": float(scores[position]),
+        "coverage": searcher.coverage(plan, position),
+        "words": words,
+    }
+
+
+def _alternative_score(
+    searcher: DefaultSearcher, stems: tuple[str, ...], position: int, alternative: Any
+) -> float:
+    impact = searcher.concepts.term(stems)
+    at = int(np.searchsorted(impact.positions, position))
+    if at >= len(impact.positions) or int(impact.positions[at]) != position:
+        return -1.0
+    return float(alternative.weight * alternative.idf * impact.saturated[at])
