@@ -132,3 +132,14 @@ async def test_a_change_reaches_a_subscriber_of_the_2026_revision():
         with trio.fail_after(5):
             assert isinstance(await anext(aiter(events)), ToolsListChanged)
         assert [tool.name for tool in (await client.list_tools()).tools] == ["srv__echo", "srv__new"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_result_that_cannot_be_passed_on_is_said_to_be_so(mode):
+    async def odd(arguments, report):
+        return {"content": [{"type": "text", "text": ["no", "text"]}]}
+
+    async with open_client(Catalog({ECHO: odd}), mode) as client:
+        result = await client.call_tool("srv__echo", {})
+        assert result.is_error
+        assert result.structured_content["code"] == "BAD_RESULT"

@@ -28,17 +28,16 @@ from mcp_types import (
     CallToolRequestParams,
     PaginatedRequestParams,
 )
-from mcp_types.methods import serialize_server_result
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from pydantic import ValidationError
 
 from toolsearchd import __version__
 from toolsearchd.disclosure.listing import HEADER, render
 from toolsearchd.doors.calls import PendingCall
 from toolsearchd.doors.mcp import CloseSession, PeerStream, Session
 from toolsearchd.doors.results import call_result, error_result, reply_result
+from toolsearchd.doors.revisions import carried_result, carried_tool
 from toolsearchd.doors.texts import BRIDGED, DIRECT, Placed, cut_for, place_listing
-from toolsearchd.doors.tools import CALL, DESCRIBE, SEARCH, DoorNames, listed_tool, open_tool
+from toolsearchd.doors.tools import CALL, DESCRIBE, SEARCH, DoorNames, listed_tool
 from toolsearchd.doors.wire import Charges, MessageSink, MessageSource, RequestId
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
@@ -121,7 +120,7 @@ class McpSession:
         modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
         try:
             if ctx.method == "logging/setLevel" and not modern:
-                return {}  # not declared, since no server's log passes here; clients that set it anyway go on
+                return {}  # not declared, as no server's log passes here; who asks anyway goes on
             if modern:
                 await self._ensure_session(
                     _client_name((ctx.params or {}).get("_meta"), CLIENT_INFO_META_KEY)
@@ -200,7 +199,7 @@ class McpSession:
             tool = listed_tool(functions[at], view)
             if tool["name"] == SEARCH:
                 tool["description"] = placed.description
-            tool = _carried(tool, ctx.protocol_version)
+            tool = carried_tool(tool, ctx.protocol_version)
             size += len(msgspec.json.encode(tool))
             if tools and size > _PAGE_BYTES:
                 return {"tools": tools, "nextCursor": str(at)}
@@ -245,13 +244,10 @@ class McpSession:
         except Exception as error:  # a bug in one call is that call's end
             log.exception("the call of %s failed", params.name)
             result = error_result(ToolsearchdError("INTERNAL", f"the call failed: {error!r}"))
-        result.setdefault("resultType", "complete")  # required since 2026-07-28; older revisions drop it
         try:
-            serialize_server_result("tools/call", ctx.protocol_version, result)
-        except ValidationError as error:
-            bad = ToolsearchdError("BAD_RESULT", _bad_result(params.name, error))
-            return error_result(bad) | {"resultType": "complete"}
-        return result
+            return carried_result(result, ctx.protocol_version, params.name)
+        except ToolsearchdError as error:
+            return carried_result(error_result(error), ctx.protocol_version, params.name)
 
     async def _called(self, ctx: Context, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         session = self._open
@@ -330,21 +326,3 @@ def _begin(cursor: Any, count: int) -> int:
     if not (isinstance(cursor, str) and cursor.isdecimal() and int(cursor) < count):
         raise MCPError(code=INVALID_PARAMS, message="unknown cursor; leave it out to begin again")
     return int(cursor)
-
-
-def _carried(tool: dict[str, Any], version: str) -> dict[str, Any]:
-    """The tool as this protocol revision can carry it."""
-    # The 2026-07-28 revision checks the caching fields too, which are not a tool's.
-    frame = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
-    try:
-        result = serialize_server_result("tools/list", version, frame | {"tools": [tool]})
-    except ValidationError:
-        result = serialize_server_result("tools/list", version, frame | {"tools": [open_tool(tool)]})
-    carried: dict[str, Any] = result["tools"][0]
-    return carried
-
-
-def _bad_result(name: str, error: ValidationError) -> str:
-    first = error.errors(include_url=False, include_input=False)[0]
-    where = ".".join(map(str, first["loc"]))
-    return f"{name} answered with what this protocol revision can't carry: {where}: {first['msg']}"
