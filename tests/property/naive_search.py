@@ -27,9 +27,10 @@ from toolsearchd.index.lexicon import Lexicon
 Answer = tuple[list[tuple[str, float]], list[tuple[str, float]], list[str], str | None]
 
 
-def rows_of(analysis: Analysis, width: int) -> dict[str, list[int]]:
-    counts = list(memoryview(analysis.frequencies).cast("I"))
-    return {term: counts[at * width : (at + 1) * width] for at, term in enumerate(analysis.terms)}
+def rows_of(analysis: Analysis, frequencies_type: str) -> dict[str, list[int]]:
+    return {
+        term: memoryview(row).cast(frequencies_type).tolist() for term, row in analysis.rows(frequencies_type)
+    }
 
 
 class Naive:
@@ -40,7 +41,7 @@ class Naive:
         self.documents = documents
         self.width = len(analyzer.fields)
         analyses = [analyzer.analyse(document) for document in documents]
-        self.rows = [rows_of(analysis, self.width) for analysis in analyses]
+        self.rows = [rows_of(analysis, analyzer.frequencies_type) for analysis in analyses]
         self.lengths = [list(analysis.lengths) for analysis in analyses]
         self.n = len(documents)
         self.means = [

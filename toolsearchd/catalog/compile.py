@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import heapq
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -15,7 +16,7 @@ from toolsearchd.catalog.model import Definition, Source, Tool
 from toolsearchd.catalog.naming import hermes_name, public_name
 from toolsearchd.catalog.snapshot import Snapshot, document_digest
 from toolsearchd.index.analyzer import Analyzer
-from toolsearchd.index.builder import Compile
+from toolsearchd.index.builder import Compile, empty_index
 from toolsearchd.index.document import Analysis, Document
 from toolsearchd.index.postings import Index
 from toolsearchd.limits import Limits
@@ -25,6 +26,7 @@ MemoKey = tuple[str, str]  # (analyzer name, document digest)
 _ANALYSED_CHARS = Limits().analysed_bytes
 _PARAMETER_CHARS = 200  # a property's name: longer ones are no words
 _NESTED_LEVELS = 3
+_SORTED_A_STEP = 500
 _NESTED_MAX = 200  # properties below the top level that are indexed
 
 
@@ -97,6 +99,11 @@ class SnapshotCompile:
                 yield
         self._prepared = True
 
+    @property
+    def memo(self) -> Mapping[MemoKey, Analysis]:
+        """The analyses that this compile used: worth keeping, a tool that comes back costs nothing then."""
+        return self._memo
+
     def give(self, analyses: Mapping[MemoKey, Analysis]) -> None:
         """Analyses of (some of) what is missing."""
         self._memo.update(analyses)
@@ -109,19 +116,13 @@ class SnapshotCompile:
         if not self._prepared:
             for _ in self.prepare():
                 yield True
-        for name, digest, document in self.missing:
-            if (name, digest) not in self._memo:
-                self._memo[name, digest] = self._analyzers[name].analyse(document)
-                yield True
         indexes: dict[str, Index] = {}
         for name, analyzer in self._analyzers.items():
-            if self._reusable(name, analyzer):
-                old, remove, documents = self._previous.indexes[name], self._gone, list(self._new)
-            else:
-                old, remove = Index.empty(analyzer.fields, analyzer.fingerprint), BitMap()
-                documents = sorted(self._all_documents())
+            fresh = not self._reusable(name, analyzer)
             work = Compile(
-                old, remove=remove, add=[(doc, self._memo[name, digest]) for doc, digest, _, _ in documents]
+                empty_index(analyzer) if fresh else self._previous.indexes[name],
+                remove=() if fresh else self._gone,
+                add=self._analyses(analyzer, self._all_documents() if fresh else iter(self._new)),
             )
             yield True
             while work.step():
@@ -137,8 +138,7 @@ class SnapshotCompile:
         yield True
         if unchanged:
             return
-        name_order = self._name_order()
-        yield True
+        name_order = yield from self._name_order()
         self.snapshot = Snapshot(
             generation=previous.generation + 1,
             sources=self._sources,
@@ -197,22 +197,36 @@ class SnapshotCompile:
         self._docs_of[source.name] = docs
 
     def _all_documents(self) -> Iterator[tuple[int, str, Source, Definition]]:
-        for source in self._sources:
-            for doc in self._docs_of[source.name]:
-                tool = self._tools[doc]
-                assert tool is not None
-                yield doc, self._digests[doc], source, tool.definition
+        by_name = {source.name: source for source in self._sources}
+        for doc, tool in enumerate(self._tools):
+            if tool is not None:
+                yield doc, self._digests[doc], by_name[tool.server], tool.definition
 
-    def _name_order(self) -> Any:
+    def _analyses(
+        self, analyzer: Analyzer, documents: Iterator[tuple[int, str, Source, Definition]]
+    ) -> Iterator[tuple[int, Analysis]]:
+        """Given analyses are let go as they are used; what was not given is analysed here."""
+        for doc, digest, source, definition in documents:
+            given = self._memo.pop((analyzer.name, digest), None)
+            yield doc, given or analyzer.analyse(document_of(source, definition))
+
+    def _name_order(self) -> Generator[bool, None, Any]:
         """Live doc ids by public name: the previous order without what is gone, the new ones put in place."""
         old = self._previous.name_order
         kept = old[~np.isin(old, np.frombuffer(self._gone.to_array(), np.uint32))] if self._gone else old
         new = [doc for doc, _, _, _ in self._new]
-        if len(new) > 1000:
-            everything = [*kept.tolist(), *new]
-            everything.sort(key=self._public_of)
-            return np.asarray(everything, dtype=np.int32)
-        ordered = kept.tolist()
+        ordered: list[int] = kept.tolist()
+        if len(new) > _SORTED_A_STEP:
+            runs = [ordered] if ordered else []
+            for start in range(0, len(new), _SORTED_A_STEP):
+                runs.append(sorted(new[start : start + _SORTED_A_STEP], key=self._public_of))
+                yield True
+            ordered = []
+            for doc in heapq.merge(*runs, key=self._public_of):
+                ordered.append(doc)
+                if len(ordered) % _SORTED_A_STEP == 0:
+                    yield True
+            return np.asarray(ordered, dtype=np.int32)
         for doc in new:
             ordered.insert(bisect_left(ordered, self._public_of(doc), key=self._public_of), doc)
         return np.asarray(ordered, dtype=np.int32)

@@ -142,7 +142,7 @@ class Snapshot:
         index = self.indexes.get(ranker)
         if index is None:  # nothing was compiled yet: nothing is found
             analyzer = ANALYZERS[ranker]
-            index, mask = Index.empty(tuple(analyzer.fields), ""), BitMap()
+            index, mask = Index.empty(analyzer.fields, "", analyzer.frequencies_type), BitMap()
         order = self.name_order if ranker == "default" else self.catalog_order
         return make_searcher(ranker, index, mask, order=order if len(index) else ())
 

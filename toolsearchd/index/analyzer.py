@@ -43,6 +43,7 @@ class Analyzer(Protocol):
 
     name: str
     fields: tuple[str, ...]
+    frequencies_type: str  # array typecode of `Analysis.frequencies`
     options: dict[str, Any]  # what `make_analyzer` was given, to make the same one elsewhere
 
     @property
@@ -58,6 +59,7 @@ class DefaultAnalyzer:
 
     name = "default"
     fields = FIELDS
+    frequencies_type = "B"  # a word's 256th repetition in a field adds nothing to a saturated score
 
     def __init__(self, languages: Iterable[str] = ("english",)) -> None:
         self.languages = tuple(languages)
@@ -95,8 +97,8 @@ class DefaultAnalyzer:
             document.key,
             document.name,
             tuple(lengths),
-            tuple(rows),
-            pack(count for row in rows.values() for count in row),
+            "\n".join(rows),
+            bytes(min(count, 255) for row in rows.values() for count in row),
         )
 
     def stems(self, word: str) -> tuple[str, ...]:
@@ -146,6 +148,7 @@ class HermesAnalyzer:
 
     name = "hermes"
     fields = ("text",)
+    frequencies_type = "I"
 
     def __init__(self) -> None:
         self.options: dict[str, Any] = {}
@@ -161,7 +164,13 @@ class HermesAnalyzer:
         for token in self.tokens(self._text(document)):
             counts[token] = counts.get(token, 0) + 1
             length += 1
-        return Analysis(document.exposed, document.name, (length,), tuple(counts), pack(counts.values()))
+        return Analysis(
+            document.exposed,
+            document.name,
+            (length,),
+            "\n".join(counts),
+            array("I", counts.values()).tobytes(),
+        )
 
     def tokens(self, source: str) -> list[str]:
         """All tokens of a text, in order, repetitions included."""
@@ -217,13 +226,6 @@ def make_analyzer(name: str, options: Mapping[str, Any] | None = None) -> Analyz
 def is_compound(words: list[str]) -> bool:
     """Is `GitHub` also worth the term `github`? Long identifiers are not: nobody types them joined."""
     return 2 <= len(words) <= 3 and sum(map(len, words)) <= 20
-
-
-def pack(counts: Iterable[int]) -> bytes:
-    """Rows of counts as `Analysis.frequencies` holds them."""
-    packed = array("I", counts)
-    assert packed.itemsize == 4
-    return packed.tobytes()
 
 
 def _field_texts(document: Document) -> tuple[Iterable[str], ...]:

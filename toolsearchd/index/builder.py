@@ -19,17 +19,19 @@ from toolsearchd.index.analyzer import Analyzer, make_analyzer
 from toolsearchd.index.document import Analysis, Document
 from toolsearchd.index.postings import Index, Posting, narrow
 
-_TERMS_A_STEP = 16
+_POSTINGS_A_STEP = 2_000  # about 0.5 ms
+_NAMES_A_STEP = 500
 
 
 class Compile:
     """One change: `remove` these doc ids, `add` these analyses under these new ids (ascending, never reused).
 
-    `step()` does a little and says whether more remains; then `index` is the result.
+    `step()` does a little and says whether more remains; then `index` is the result. `add` is read once, an
+    analysis at a time, so that it need not all be in memory.
     """
 
     def __init__(
-        self, previous: Index, *, remove: Iterable[int] = (), add: Sequence[tuple[int, Analysis]] = ()
+        self, previous: Index, *, remove: Iterable[int] = (), add: Iterable[tuple[int, Analysis]] = ()
     ) -> None:
         self.index = previous
         self._remove = BitMap(remove)
@@ -41,49 +43,64 @@ class Compile:
         return next(self._steps, None) is not None
 
     def _run(self, previous: Index) -> Iterator[bool]:
-        width = len(previous.fields)
+        width, typecode = len(previous.fields), previous.frequencies_type
         collected: dict[str, tuple[array[int], bytearray]] = {}
+        docs: array[int] = array("I")
+        lengths: array[int] = array("I")
+        names: list[tuple[str, str]] = []
         for doc, analysis in self._add:
-            rows, size = analysis.frequencies, 4 * width
-            for at, term in enumerate(analysis.terms):
+            for term, row in analysis.rows(typecode):
                 entry = collected.get(term)
                 if entry is None:
                     entry = collected[term] = (array("I"), bytearray())
                 entry[0].append(doc)
-                entry[1].extend(rows[at * size : (at + 1) * size])
+                entry[1].extend(row)
+            docs.append(doc)
+            lengths.extend(analysis.lengths)
+            names.append((analysis.key.lower(), analysis.bare.lower()))
             yield True
         postings = dict(previous.postings)
         yield True
-        for at, (term, (docs, rows_of_term)) in enumerate(collected.items()):
-            counts = narrow(np.frombuffer(rows_of_term, "<u4").reshape(-1, width))
-            postings[term] = _joined(postings.get(term), BitMap(docs), counts)
-            if at % _TERMS_A_STEP == 0:
+        work = 0
+        while collected:
+            term, (ids, rows) = collected.popitem()  # freed as it is used, not all at once
+            counts = narrow(np.frombuffer(rows, np.dtype(typecode)).reshape(-1, width))
+            postings[term] = _joined(postings.get(term), BitMap(ids), counts)
+            work += 64 + len(ids)
+            if work > _POSTINGS_A_STEP:
+                work = 0
                 yield True
-        collected.clear()
-        lengths = _extended(previous.lengths, self._add, width)
-        yield True
         live = previous.live - self._remove
-        live.update(doc for doc, _ in self._add)
-        exact = _renamed(previous.exact, live, ((a.key.lower(), doc) for doc, a in self._add))
+        live.update(docs)
         yield True
-        bare = _renamed(previous.bare, live, ((a.bare.lower(), doc) for doc, a in self._add))
+        exact = dict(previous.exact)
         yield True
+        yield from _name(exact, live, zip((key for key, _ in names), docs, strict=True))
+        bare = dict(previous.bare)
+        yield True
+        yield from _name(bare, live, zip((tool for _, tool in names), docs, strict=True))
         self.index = Index(
             fields=previous.fields,
             fingerprint=previous.fingerprint,
+            frequencies_type=typecode,
             postings=postings,
-            lengths=lengths,
+            lengths=_extended(previous.lengths, docs, lengths, width),
             live=live,
             exact=exact,
             bare=bare,
         )
 
 
+def empty_index(analyzer: Analyzer) -> Index:
+    """An index of this analyzer with nothing in it."""
+    return Index.empty(analyzer.fields, analyzer.fingerprint, analyzer.frequencies_type)
+
+
 def compile_index(analyzer: Analyzer, documents: Iterable[Document]) -> Index:
     """All at once, doc ids from 0 in the order given. For tests, evaluation and small sets."""
     work = Compile(
-        Index.empty(analyzer.fields, analyzer.fingerprint),
-        add=[(doc, analyzer.analyse(document)) for doc, document in enumerate(documents)],
+        empty_index(analyzer),
+        add=((doc, analyzer.analyse(document)) for doc, document in enumerate(documents)),
     )
     while work.step():
         pass
@@ -106,21 +123,22 @@ def _joined(old: Posting | None, docs: BitMap, counts: npt.NDArray[Any]) -> Post
 
 
 def _extended(
-    lengths: npt.NDArray[np.uint32], add: Sequence[tuple[int, Analysis]], width: int
+    lengths: npt.NDArray[np.uint32], docs: array[int], added: array[int], width: int
 ) -> npt.NDArray[np.uint32]:
-    if not add:
+    if not docs:
         return lengths
-    longer = np.zeros((max(len(lengths), add[-1][0] + 1), width), np.uint32)
+    longer = np.zeros((max(len(lengths), docs[-1] + 1), width), np.uint32)
     longer[: len(lengths)] = lengths
-    longer[[doc for doc, _ in add]] = [analysis.lengths for _, analysis in add]
+    longer[np.frombuffer(docs, np.uint32)] = np.frombuffer(added, np.uint32).reshape(-1, width)
     return longer
 
 
-def _renamed(
-    names: Mapping[str, tuple[int, ...]], live: BitMap, added: Iterable[tuple[str, int]]
-) -> dict[str, tuple[int, ...]]:
-    """Names → doc ids, after the change. Dead ids stay until a name is next written; no mask holds them."""
-    renamed = dict(names)
-    for name, doc in added:
-        renamed[name] = (*(old for old in renamed.get(name, ()) if old in live), doc)
-    return renamed
+def _name(
+    names: dict[str, tuple[int, ...]], live: BitMap, added: Iterable[tuple[str, int]]
+) -> Iterator[bool]:
+    """Adds doc ids to names. Dead ids stay until a name is next written; no mask holds them."""
+    for at, (name, doc) in enumerate(added):
+        before = names.get(name)
+        names[name] = (doc,) if before is None else (*(old for old in before if old in live), doc)
+        if at % _NAMES_A_STEP == 0:
+            yield True

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Iterator
+
 import msgspec
 
 
@@ -26,5 +29,15 @@ class Analysis(msgspec.Struct, frozen=True, gc=False, array_like=True):
     key: str  # ties, and the exact name of a query, case folded by `names.fold`
     bare: str  # the tool's own name
     lengths: tuple[int, ...]  # tokens per field
-    terms: tuple[str, ...]
-    frequencies: bytes  # little-endian uint32, one row of fields per term; see `analyzer.pack`
+    terms: str  # joined by newlines: 100,000 of these must fit in memory
+    frequencies: bytes  # a row of fields per term; see `frequencies_type`
+
+    def rows(self, frequencies_type: str) -> Iterator[tuple[str, bytes]]:
+        """Each term and its row, as bytes."""
+        if not self.terms:
+            return
+        terms = self.terms.split("\n")
+        size = len(self.frequencies) // len(terms)
+        assert size == len(self.lengths) * array(frequencies_type).itemsize
+        for at, term in enumerate(terms):
+            yield term, self.frequencies[at * size : (at + 1) * size]

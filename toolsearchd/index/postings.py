@@ -31,13 +31,14 @@ class Posting(NamedTuple):
 class Index:
     """What one analyzer made of the documents. Doc ids are the catalog's."""
 
-    __slots__ = ("bare", "exact", "fields", "fingerprint", "lengths", "live", "postings")
+    __slots__ = ("bare", "exact", "fields", "fingerprint", "frequencies_type", "lengths", "live", "postings")
 
     def __init__(
         self,
         *,
         fields: tuple[str, ...],
         fingerprint: str,
+        frequencies_type: str,
         postings: Mapping[str, Posting],
         lengths: npt.NDArray[np.uint32],
         live: BitMap,
@@ -46,6 +47,7 @@ class Index:
     ) -> None:
         self.fields = fields
         self.fingerprint = fingerprint
+        self.frequencies_type = frequencies_type
         self.postings = postings
         self.lengths = lengths  # tokens: shape (doc ids, fields)
         self.live = live
@@ -53,10 +55,11 @@ class Index:
         self.bare = bare  # tool's own name, lower case → doc ids
 
     @classmethod
-    def empty(cls, fields: tuple[str, ...], fingerprint: str) -> Index:
+    def empty(cls, fields: tuple[str, ...], fingerprint: str, frequencies_type: str = "B") -> Index:
         return cls(
             fields=fields,
             fingerprint=fingerprint,
+            frequencies_type=frequencies_type,
             postings={},
             lengths=np.zeros((0, len(fields)), np.uint32),
             live=BitMap(),
@@ -73,8 +76,10 @@ class Index:
         return posting.docs.intersection_cardinality(mask) if posting else 0
 
 
-def narrow(counts: npt.NDArray[np.uint32]) -> Counts:
+def narrow(counts: Counts) -> Counts:
     """The same counts in the smallest unsigned type."""
+    if counts.dtype == np.uint8:
+        return counts
     top = int(counts.max()) if counts.size else 0
     if top < 1 << 8:
         return counts.astype(np.uint8)
