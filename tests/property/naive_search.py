@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from toolsearchd.index import text
 from toolsearchd.index.analyzer import (
     FIELDS,
@@ -23,6 +25,8 @@ from toolsearchd.index.analyzer import (
 from toolsearchd.index.concepts import Tuning
 from toolsearchd.index.document import Analysis, Document
 from toolsearchd.index.lexicon import Lexicon
+
+F = np.float32  # what the daemon adds in
 
 Answer = tuple[list[tuple[str, float]], list[tuple[str, float]], list[str], str | None]
 
@@ -121,13 +125,13 @@ class NaiveDefault(Naive):
             row = self.rows[at].get(stem)
             if row is None:
                 return 0.0
-            weighted = 0.0
+            weighted = F(0)
             for field in range(len(FIELDS)):
                 b, weight = self.tuning.b[field], self.tuning.weights[field]
-                norm = (1 - b + b * (self.lengths[at][field] / self.means[field])) / weight
+                norm = F((1 - b + b * (self.lengths[at][field] / self.means[field])) / weight)
                 if any(rows.get(stem, [0] * self.width)[field] for rows in self.rows):
-                    weighted += row[field] / norm
-            found.append((self.tuning.k1 + 1) * weighted / (self.tuning.k1 + weighted))
+                    weighted += F(row[field]) / norm
+            found.append(F(self.tuning.k1 + 1) * weighted / (F(self.tuning.k1) + weighted))
         return min(found)
 
     def docs(self, stems: tuple[str, ...]) -> set[int]:
@@ -150,8 +154,8 @@ class NaiveDefault(Naive):
             if weight != 1.0 and stem_df:
                 idf = (idf + self.idf(stem_df)) / 2
             for at in docs:
-                scores[at] = max(scores.get(at, 0.0), weight * idf * self.saturated(stems, at))
-                named[at] = max(named.get(at, 0.0), weight * self.named(stems, at))
+                scores[at] = max(scores.get(at, F(0)), F(weight * idf) * self.saturated(stems, at))
+                named[at] = max(named.get(at, F(0)), F(weight * self.named(stems, at)))
         return {
             "word": word,
             "scores": scores,
@@ -233,16 +237,16 @@ class NaiveDefault(Naive):
         product = self.absent_product(words)
         if product is not None and not first:
             return [], [], unknown, product
-        scores = [0.0] * self.n
+        scores = [F(0)] * self.n
         for at in range(self.n):
-            covered = 0.0
+            covered = F(0)
             for concept in concepts:
-                scores[at] += concept["scores"].get(at, 0.0)
-                covered += concept["named"].get(at, 0.0)
+                scores[at] += concept["scores"].get(at, F(0))
+                covered += concept["named"].get(at, F(0))
             if covered:
-                share = min(1.0, covered / max(1, self.lengths[at][NAME]))
-                scores[at] *= 1 + self.tuning.name_coverage * share
-        finite = list(scores)
+                share = min(F(1), covered / F(max(1, self.lengths[at][NAME])))
+                scores[at] *= F(1) + F(self.tuning.name_coverage) * share
+        finite: list[Any] = list(scores)
         for at in first:
             scores[at], finite[at] = math.inf, 0.0
         matches = list(first)
@@ -254,13 +258,13 @@ class NaiveDefault(Naive):
             if carriers:
                 carried = sum(concept["idf"] for concept in concepts if carriers[0] in concept["scores"])
                 if carried / total >= self.tuning.coverage:
-                    floor = self.tuning.relative * max(finite)
+                    floor = self.tuning.relative * float(max(finite))
                     matches += [at for at in carriers if finite[at] >= floor]
         matches = matches[:limit]
         near = [at for at in self.ranked(scores, limit) if at not in matches][: limit - len(matches)]
 
         def hits(positions: list[int]) -> list[tuple[str, float]]:
-            return [(self.documents[at].key, scores[at]) for at in positions]
+            return [(self.documents[at].key, float(scores[at])) for at in positions]
 
         return hits(matches), hits(near), unknown, None
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from functools import reduce
-from typing import NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -20,8 +20,10 @@ from toolsearchd.index.lexicon import Lexicon
 from toolsearchd.index.scope import Positions, Scope, Scores
 
 Stems = tuple[str, ...]  # a phrase, stemmed; all of it must occur
+K = TypeVar("K")
+V = TypeVar("V", bound=Any)
 
-_CACHED_BYTES = 48 * 1024 * 1024  # per scope; past it everything is computed again when needed
+_CACHED_BYTES = 64 * 1024 * 1024  # per scope; past it what was not used for longest is computed again
 _DENSE_SHARE = 8  # a concept in more than 1/8 of the documents is added as a whole array, which is faster
 
 
@@ -44,9 +46,13 @@ class TermImpact(NamedTuple):
     """One term (or phrase) in the scope."""
 
     idf: float
-    positions: Positions
+    positions: Positions  # ascending
     saturated: Scores  # BM25F without the idf
     named: npt.NDArray[np.bool_]  # does the tool's own name hold it?
+
+    @property
+    def nbytes(self) -> int:
+        return 200 + self.positions.nbytes + self.saturated.nbytes + self.named.nbytes
 
 
 class Alternative(NamedTuple):
@@ -64,16 +70,33 @@ class Concept(NamedTuple):
     df: int
     stem_df: int  # of the word itself, without what stands for it
     alternatives: tuple[Alternative, ...]
-    positions: Positions  # ascending
-    scores: Scores  # by `positions`
-    dense: Scores | None  # the same for every position of the scope, for frequent concepts
+    positions: Positions | None  # ascending; None for a frequent concept
+    scores: Scores  # by `positions`; of a frequent concept by every position of the scope
     named_positions: Positions
     named: Scores  # 1.0 or the partner's weight
 
+    def carriers(self) -> Positions:
+        """Where the word is carried, or what stands for it."""
+        if self.positions is not None:
+            return self.positions
+        return np.flatnonzero(self.scores).astype(np.int32)
+
+    def score_at(self, position: int) -> float:
+        """The concept's score in a document; 0.0 where it is not carried."""
+        if self.positions is None:
+            return float(self.scores[position])
+        at = int(np.searchsorted(self.positions, position))
+        carried = at < len(self.positions) and int(self.positions[at]) == position
+        return float(self.scores[at]) if carried else 0.0
+
     def carries(self, position: int) -> bool:
         """Does this document carry the word or what stands for it?"""
-        at = int(np.searchsorted(self.positions, position))
-        return at < len(self.positions) and int(self.positions[at]) == position
+        return self.score_at(position) > 0.0
+
+    @property
+    def nbytes(self) -> int:
+        sparse = 0 if self.positions is None else self.positions.nbytes
+        return 400 + sparse + self.scores.nbytes + self.named_positions.nbytes + self.named.nbytes
 
 
 class Concepts:
@@ -84,9 +107,8 @@ class Concepts:
         self._analyzer = analyzer
         self._tuning = tuning
         self._partners = _partners(analyzer, lexicon)
-        self._terms: dict[Stems, TermImpact] = {}
-        self._concepts: dict[tuple[str, tuple[Stems, ...]], Concept] = {}
-        self._bytes = 0
+        self._terms = _Cache[Stems, TermImpact](_CACHED_BYTES // 2)
+        self._concepts = _Cache[tuple[str, tuple[Stems, ...]], Concept](_CACHED_BYTES // 2)
         self._norms: dict[int, Scores] = {}
 
     def idf(self, df: int) -> float:
@@ -102,13 +124,7 @@ class Concepts:
         key = (word, extra)
         found = self._concepts.get(key)
         if found is None:
-            if self._bytes > _CACHED_BYTES:
-                self._terms.clear()
-                self._concepts.clear()
-                self._bytes = 0
-            found = self._concepts[key] = self._make(word, extra)
-            self._bytes += 16 * (len(found.positions) + len(found.named_positions))
-            self._bytes += found.dense.nbytes if found.dense is not None else 0
+            found = self._concepts.put(key, self._make(word, extra))
         return found
 
     def term(self, stems: Stems) -> TermImpact:
@@ -119,8 +135,7 @@ class Concepts:
                 found = self._single(stems[0])
             else:
                 found = reduce(self._both, (self.term((stem,)) for stem in stems))
-            self._terms[stems] = found
-            self._bytes += 17 * len(found.positions)
+            self._terms.put(stems, found)
         return found
 
     def field_scores(self, stem: str, position: int) -> list[float]:
@@ -136,13 +151,13 @@ class Concepts:
         positions, counts = self.scope.occurrences(stem)
         order = np.argsort(positions, kind="stable")
         positions, counts = positions[order], counts[order]
-        weighted = np.zeros(len(positions))
+        weighted = np.zeros(len(positions), np.float32)
         for field in range(len(FIELDS)):
             column = counts[:, field]
             if column.any():
                 weighted += column / self._norm(field)[positions]
         k1 = self._tuning.k1
-        saturated = (k1 + 1) * weighted / (k1 + weighted)
+        saturated = np.float32(k1 + 1) * weighted / (np.float32(k1) + weighted)
         return TermImpact(self.idf(len(positions)), positions, saturated, counts[:, NAME] > 0)
 
     def _both(self, one: TermImpact, other: TermImpact) -> TermImpact:
@@ -162,7 +177,7 @@ class Concepts:
         if found is None:
             b, weight = self._tuning.b[field], self._tuning.weights[field]
             relative = self.scope.lengths[:, field] / self.scope.mean_lengths[field]
-            found = self._norms[field] = (1 - b + b * relative) / weight
+            found = self._norms[field] = ((1 - b + b * relative) / weight).astype(np.float32)
         return found
 
     def _make(self, word: str, extra: tuple[Stems, ...]) -> Concept:
@@ -170,7 +185,7 @@ class Concepts:
         stem_df = max(len(self.term(stems).positions) for stems in own)
         own_idf = self.idf(stem_df)
         size = self.scope.size
-        scores, named, carried = np.zeros(size), np.zeros(size), np.zeros(size, dtype=bool)
+        scores, named = np.zeros(size, np.float32), np.zeros(size, np.float32)
         alternatives = []
         for stems, weight in self._alternatives(own, extra):
             impact = self.term(stems)
@@ -180,21 +195,21 @@ class Concepts:
             # A rare partner of a common word must not outweigh it, nor a common one hide a rare word.
             idf = impact.idf if weight == 1.0 or not stem_df else (impact.idf + own_idf) / 2
             at = impact.positions
-            scores[at] = np.maximum(scores[at], weight * idf * impact.saturated)
-            named[at] = np.maximum(named[at], weight * impact.named)
-            carried[at] = True
+            scores[at] = np.maximum(scores[at], np.float32(weight * idf) * impact.saturated)
+            named_at = at[impact.named]
+            named[named_at] = np.maximum(named[named_at], np.float32(weight))
             alternatives.append(Alternative(stems, weight, idf, df))
-        positions = np.flatnonzero(carried)
-        named_positions = np.flatnonzero(named)
+        positions = np.flatnonzero(scores).astype(np.int32)
+        named_positions = np.flatnonzero(named).astype(np.int32)
+        frequent = len(positions) * _DENSE_SHARE > size
         return Concept(
             word=word,
             idf=own_idf if stem_df else self.idf(len(positions)),
             df=len(positions),
             stem_df=stem_df,
             alternatives=tuple(alternatives),
-            positions=positions,
-            scores=scores[positions],
-            dense=scores if len(positions) * _DENSE_SHARE > size else None,
+            positions=None if frequent else positions,
+            scores=scores if frequent else scores[positions],
             named_positions=named_positions,
             named=named[named_positions],
         )
@@ -208,6 +223,29 @@ class Concepts:
         for stems in dict.fromkeys((*partners, *extra)):
             if stems not in own:
                 yield stems, self._tuning.partner
+
+
+class _Cache(Generic[K, V]):
+    """What was used last, up to a number of bytes."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        self._limit = limit_bytes
+        self._held = 0
+        self._items: dict[K, V] = {}
+
+    def get(self, key: K) -> V | None:
+        found = self._items.pop(key, None)
+        if found is not None:
+            self._items[key] = found  # the newest again
+        return found
+
+    def put(self, key: K, value: V) -> V:
+        self._items[key] = value
+        self._held += value.nbytes
+        while self._held > self._limit and len(self._items) > 1:
+            oldest = self._items.pop(next(iter(self._items)))
+            self._held -= oldest.nbytes
+        return value
 
 
 _partner_tables: dict[tuple[str, int], dict[Stems, tuple[Stems, ...]]] = {}

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from toolsearchd.index.analyzer import FIELDS
-from toolsearchd.index.concepts import Concept
+from toolsearchd.index.concepts import Alternative, Concept
 from toolsearchd.index.query import Plan
 from toolsearchd.index.ranker import DefaultSearcher
 from toolsearchd.index.scope import Scores
@@ -99,9 +99,10 @@ def verdict(searcher: DefaultSearcher, query: str, doc: int, limit: int, key: st
 
 
 def _leader(scores: Scores, gate: Concept | None) -> int | None:
-    if gate is None or not len(gate.positions):
+    if gate is None:
         return None
-    return int(gate.positions[np.argmax(scores[gate.positions])])
+    carriers = gate.carriers()
+    return int(carriers[np.argmax(scores[carriers])])
 
 
 def _term(concept: Concept, plan: Plan) -> dict[str, Any]:
@@ -129,11 +130,13 @@ def _candidate(searcher: DefaultSearcher, plan: Plan, scores: Scores, position: 
     for concept in plan.concepts:
         if not concept.carries(position):
             continue
-        score = float(concept.scores[np.searchsorted(concept.positions, position)])
+        score = concept.score_at(position)
         via = next(
             alternative
             for alternative in concept.alternatives
-            if math.isclose(_alternative_score(searcher, alternative.stems, position, alternative), score)
+            if math.isclose(
+                _alternative_score(searcher, alternative.stems, position, alternative), score, rel_tol=1e-5
+            )
         )
         fields: dict[str, float] = {}
         for stem in via.stems:
@@ -149,10 +152,9 @@ def _candidate(searcher: DefaultSearcher, plan: Plan, scores: Scores, position: 
     }
 
 
-def _alternative_score(
-    searcher: DefaultSearcher, stems: tuple[str, ...], position: int, alternative: Any
-) -> float:
-    impact = searcher.concepts.term(stems)
+def _score_of(searcher: DefaultSearcher, alternative: Alternative, position: int) -> float:
+    """What one alternative gives a document; -1.0 where the document does not hold it."""
+    impact = searcher.concepts.term(alternative.stems)
     at = int(np.searchsorted(impact.positions, position))
     if at >= len(impact.positions) or int(impact.positions[at]) != position:
         return -1.0

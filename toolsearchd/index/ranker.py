@@ -36,7 +36,7 @@ class DefaultSearcher:
         self.concepts = Concepts(scope, self.analyzer, lexicon, self.tuning)
         self.reader = QueryReader(self.concepts, self.analyzer, lexicon, self.tuning)
         self._semantics = semantics
-        self._name_lengths = np.maximum(1, scope.lengths[:, NAME]).astype(np.float64)
+        self._name_lengths = np.maximum(1, scope.lengths[:, NAME]).astype(np.float32)
 
     def search(self, query: str, limit: int) -> Group:
         """At most `limit` hits in all. Repeated words change nothing."""
@@ -69,16 +69,16 @@ class DefaultSearcher:
 
     def scores(self, plan: Plan) -> Scores:
         """Every document's score: its concepts added up, more for a tool whose name the query covers."""
-        scores, covered = np.zeros(self.scope.size), np.zeros(self.scope.size)
+        scores, covered = np.zeros(self.scope.size, np.float32), np.zeros(self.scope.size, np.float32)
         for concept in plan.concepts:
-            if concept.dense is not None:
-                scores += concept.dense
+            if concept.positions is None:
+                scores += concept.scores
             else:
                 scores[concept.positions] += concept.scores
             covered[concept.named_positions] += concept.named
         at = np.flatnonzero(covered)
-        share = np.minimum(1.0, covered[at] / self._name_lengths[at])
-        scores[at] *= 1 + self.tuning.name_coverage * share
+        share = np.minimum(np.float32(1), covered[at] / self._name_lengths[at])
+        scores[at] *= np.float32(1) + np.float32(self.tuning.name_coverage) * share
         return scores
 
     def gate(self, plan: Plan) -> Concept | None:
@@ -91,8 +91,10 @@ class DefaultSearcher:
         admitted = np.flatnonzero(np.isinf(scores)).tolist()
         gate = self.gate(plan)
         if gate is not None and len(admitted) < limit:
-            carriers = np.where(np.isinf(scores[gate.positions]), 0.0, scores[gate.positions])
-            ranked = [int(gate.positions[at]) for at in best(carriers, limit)]
+            carriers = gate.carriers()
+            of_carriers = scores[carriers]
+            of_carriers[np.isinf(of_carriers)] = 0.0  # named ones are admitted already
+            ranked = [int(carriers[at]) for at in best(of_carriers, limit)]
             if ranked and self.coverage(plan, ranked[0]) >= self.tuning.coverage:
                 finite = scores[~np.isinf(scores)] if admitted else scores
                 floor = self.tuning.relative * float(finite.max())
@@ -105,7 +107,7 @@ class DefaultSearcher:
         return carried / plan.total_idf if plan.total_idf else 0.0
 
     def _rescore(self, semantics: Semantics, query: str, scores: Scores) -> None:
-        candidates = np.asarray(best(scores, CANDIDATES), dtype=np.intp)
+        candidates = np.asarray(best(scores, CANDIDATES), dtype=np.int32)
         if len(candidates):
             scores[candidates] = semantics.rescore(query, self.scope, candidates, scores[candidates])
 

@@ -15,8 +15,10 @@ from pyroaring import BitMap
 
 from toolsearchd.index.postings import Counts, Index
 
-Positions = npt.NDArray[np.intp]
-Scores = npt.NDArray[np.float64]
+Positions = npt.NDArray[np.int32]
+Scores = npt.NDArray[np.floating]
+
+_BLOCK = 256  # documents per block when the best of many are looked for
 
 
 class Scope:
@@ -25,13 +27,13 @@ class Scope:
     def __init__(self, index: Index, mask: BitMap, order: npt.NDArray[np.integer] | Sequence[int]) -> None:
         self.index = index
         self.mask = mask & index.live
-        ordered = np.asarray(order, dtype=np.intp)
+        ordered = np.asarray(order, dtype=np.int32)
         size = len(index.lengths)
         granted = np.zeros(size, dtype=bool)
         granted[np.frombuffer(self.mask.to_array(), dtype=np.uint32)] = True
         self.docs: Positions = ordered[granted[ordered]]  # position → doc id
-        self.position_of = np.full(size, -1, dtype=np.intp)  # doc id → position
-        self.position_of[self.docs] = np.arange(len(self.docs))
+        self.position_of = np.full(size, -1, dtype=np.int32)  # doc id → position
+        self.position_of[self.docs] = np.arange(len(self.docs), dtype=np.int32)
 
     @property
     def size(self) -> int:
@@ -57,7 +59,7 @@ class Scope:
         """Where the term occurs, and its counts by field. In no particular order."""
         posting = self.index.postings.get(term)
         if posting is None:
-            return np.zeros(0, np.intp), np.zeros((0, len(self.index.fields)), np.uint8)
+            return np.zeros(0, np.int32), np.zeros((0, len(self.index.fields)), np.uint8)
         positions = self.position_of[posting.ids()]
         kept = positions >= 0
         if kept.all():
@@ -73,11 +75,18 @@ def best(scores: Scores, limit: int) -> list[int]:
     """Positions of the `limit` largest positive scores, best first, equal ones in order."""
     if limit <= 0 or not len(scores):
         return []
-    if limit < len(scores):
-        # Everything that reaches the limit-th score, then an exact order among the few that are left.
-        floor = np.partition(scores, len(scores) - limit)[len(scores) - limit]
-        chosen = np.flatnonzero(scores >= floor) if floor > 0 else np.flatnonzero(scores > 0)
-    else:
-        chosen = np.flatnonzero(scores > 0)
+    floor = _floor(scores, limit)
+    chosen = np.flatnonzero(scores >= floor) if floor > 0 else np.flatnonzero(scores > 0)
     ranked = chosen[np.argsort(-scores[chosen], kind="stable")]
     return [int(position) for position in ranked[:limit]]
+
+
+def _floor(scores: Scores, limit: int) -> float:
+    """A score that the `limit` best all reach, and few others."""
+    if limit >= len(scores):
+        return 0.0
+    whole = len(scores) - len(scores) % _BLOCK
+    if whole >= 4 * limit * _BLOCK:
+        # The limit-th best of the blocks' best: at least `limit` scores reach it. Costs one pass.
+        scores = scores[:whole].reshape(-1, _BLOCK).max(axis=1)
+    return float(np.partition(scores, len(scores) - limit)[len(scores) - limit])
