@@ -23,9 +23,8 @@ def run(args: Namespace) -> int:
         print_json(reply)
     else:
         for name, tool in reply["tools"].items():
-            say(
-                f"{name}\n{tool['description']}\n{json.dumps(tool['parameters'], indent=2, ensure_ascii=False)}\n"
-            )
+            schema = json.dumps(tool["parameters"], indent=2, ensure_ascii=False)
+            say(f"{name}\n{tool['description']}\n{schema}\n")
         for name in reply.get("not_found", ()):
             near = ", ".join(reply.get("near", {}).get(name, ()))
             say(f"not found: {name}" + (f"; near: {near}" if near else ""))

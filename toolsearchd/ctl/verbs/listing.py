@@ -30,6 +30,7 @@ def run(args: Namespace) -> int:
         say()
     say(
         f"tier {reply['tier']}, listing {reply['listing_form']}: {reply['listing_tokens']} of "
-        f"{reply['budget_tokens']} tokens; {reply['deferred_count']} tools behind the bridge; version {reply['version']}"
+        f"{reply['budget_tokens']} tokens; {reply['deferred_count']} tools behind the bridge; "
+        f"version {reply['version']}"
     )
     return 0
