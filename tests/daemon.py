@@ -60,31 +60,33 @@ class DaemonProcess:
         new.replace(self.servers_file)
 
     def start(self, *, wait=True, **popen):
-        notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify:
+            self._start(notify, wait, popen)
+        return self
+
+    def _start(self, notify, wait, popen):
         address = f"\0toolsearchd-test-{os.getpid()}-{id(self)}-{time.monotonic_ns()}"
         notify.bind(address)
         notify.settimeout(30)
         begun = time.monotonic()
-        self.process = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "toolsearchd",
-                "--config",
-                self.config_file,
-                "--runtime-dir",
-                self.runtime_dir,
-                "--state-dir",
-                self.state_dir,
-                "--log-level",
-                "debug",
-            ],
-            env=self.env | {"NOTIFY_SOCKET": "@" + address[1:]},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=self.log.open("ab"),
-            **popen,
-        )
+        command = [sys.executable, "-m", "toolsearchd", "--log-level", "debug"]
+        command += [
+            "--config",
+            self.config_file,
+            "--runtime-dir",
+            self.runtime_dir,
+            "--state-dir",
+            self.state_dir,
+        ]
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                command,
+                env=self.env | {"NOTIFY_SOCKET": "@" + address[1:]},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+                **popen,
+            )
         if wait:
             try:
                 while b"READY=1" not in notify.recv(4096):
@@ -92,8 +94,6 @@ class DaemonProcess:
             except TimeoutError:
                 raise AssertionError(f"not READY:\n{self.log.read_text()}") from None
             self.ready_after_s = time.monotonic() - begun
-        notify.close()
-        return self
 
     def stop(self, within_s=15):
         """SIGTERM and the exit status."""

@@ -11,7 +11,21 @@ from tests.servers.zoo import zoo
 from tests.wire import agent
 
 AGENTS, SEARCHES, CALLS = 8, 1000, 50
-WORDS = ["echo", "text", "sleep", "seconds", "progress", "steps", "error", "server", "process", "erase", "connect", "socket", "hello"]
+WORDS = [
+    "echo",
+    "text",
+    "sleep",
+    "seconds",
+    "progress",
+    "steps",
+    "error",
+    "server",
+    "process",
+    "erase",
+    "connect",
+    "socket",
+    "hello",
+]
 
 
 @pytest.fixture(scope="module")

@@ -129,15 +129,19 @@ def test_a_full_window_is_busy_and_a_stop_still_works(daemon):
         assert stopped["interrupted"] + stopped["running"] == 32
 
 
+def flood(wire, message):
+    for number in range(2_000_000):
+        wire.send(message | {"id": number})
+
+
 def test_a_client_that_never_reads_is_cut(daemon):
     before = daemon.rss_bytes()
     with agent(daemon) as wire:
         wire.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         wire.sock.settimeout(15)
         big = {"op": "describe", "names": ["mcp__steady__echo"] * 32}
-        with pytest.raises(OSError, match=""):
-            for number in range(2_000_000):
-                wire.send(big | {"id": number})
+        with pytest.raises((ConnectionError, TimeoutError)):
+            flood(wire, big)
     wait_until(lambda: daemon.rss_bytes() - before < 40 << 20, what="its memory given back")
 
 

@@ -16,6 +16,7 @@ from toolsearchd.actors.dispatcher import Deliver, Dispatcher, OnProgress
 from toolsearchd.actors.evaluator import Evaluator, ViewKey
 from toolsearchd.actors.peer import Peer
 from toolsearchd.catalog.model import Tool
+from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.disclosure.view import Assembled, View
 from toolsearchd.dispatch.queue import Queue
 from toolsearchd.dispatch.shapes import Rules, parse_calls
@@ -42,7 +43,7 @@ class Session:
         limits: Limits,
     ) -> None:
         self.session_id = f"s{next(_numbers)}"
-        self.client = hello.client[:128]
+        self.client = plain_line(hello.client)[:128]
         self.hello = hello
         self.peer = peer
         self.profile = profile

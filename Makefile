@@ -1,0 +1,66 @@
+# `make demo` and `make test` need Python >= 3.11 and nothing else; everything is installed into .venv.
+
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+UNIT_DIR ?= $(HOME)/.config/systemd/user
+
+.PHONY: help demo test lint format bench soak units install-units clean
+
+help:
+	@echo "make demo    a first run: a private daemon with sample servers"
+	@echo "make test    all tests (real daemon, real MCP servers)"
+	@echo "make lint    ruff and mypy"
+	@echo "make bench   benchmarks, printed as tables"
+	@echo "make soak    the long checks"
+	@echo "make install-units   systemd user units for this checkout's .venv"
+
+demo: $(VENV)/installed
+	$(VENV)/bin/toolsearchctl demo
+
+test: $(VENV)/node-installed
+	$(PY) -m pytest -q
+
+lint: $(VENV)/test-installed
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+
+format: $(VENV)/test-installed
+	$(VENV)/bin/ruff check --fix .
+	$(VENV)/bin/ruff format .
+
+bench: $(VENV)/node-installed
+	$(PY) -m tests.bench.latency
+
+soak: $(VENV)/node-installed
+	TOOLSEARCHD_SOAK=1 $(PY) -m pytest -q tests/property
+
+# The units with this checkout's programs in them, under build/systemd.
+units: $(VENV)/installed
+	@mkdir -p build/systemd
+	@for unit in systemd/*.socket systemd/*.service; do \
+		sed 's|@BIN@|$(CURDIR)/$(VENV)/bin|g' $$unit > build/systemd/$$(basename $$unit); done
+
+install-units: units
+	mkdir -p $(UNIT_DIR)
+	cp build/systemd/* $(UNIT_DIR)
+	systemctl --user daemon-reload
+	systemctl --user enable --now toolsearchd.socket toolsearchd-control.socket
+
+$(VENV)/installed: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed" if sys.version_info < (3, 11) else 0)'
+	test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	$(PY) -m pip install -q --disable-pip-version-check -e .
+	touch $@
+
+$(VENV)/test-installed: $(VENV)/installed
+	$(PY) -m pip install -q --disable-pip-version-check -e '.[test]'
+	touch $@
+
+$(VENV)/node-installed: $(VENV)/test-installed tests/servers/package-lock.json
+	$(PY) -m tests.servers.node
+	touch $@
+
+clean:
+	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
