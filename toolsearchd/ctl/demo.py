@@ -90,9 +90,10 @@ def _cost(daemon: PrivateDaemon, *, quiet: bool) -> dict[str, Any]:
         say()
         _show_cost(cost)
         say(
-            "Read this with care. For so few tools the schemas are a small part of the context, and each tool\n"
-            "that the model has not used yet costs one or two round trips more: plain schemas serve better.\n"
-            "`enabled: fit` gives them directly until they take 10% of the context. More tools: see the end."
+            "Read this with care. For so few tools the schemas are a small part of the context, and each\n"
+            "tool that the model has not used yet costs one or two round trips more: plain schemas serve\n"
+            "better. `enabled: fit` gives them directly until they take 10% of the context. More tools:\n"
+            "see the end."
         )
     return cost | {"listing": listing}
 

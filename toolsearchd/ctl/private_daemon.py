@@ -111,8 +111,8 @@ class PrivateDaemon:
         sources = [{"path": str(self._servers_file), "format": "claude-desktop"}]
         config.write_text(json.dumps({"sources": sources, "tools": {"tool_search": {"enabled": "on"}}}))
         self.serve({})
-        command = [sys.executable, "-P", "-m", "toolsearchd", "--config", config]
-        command += ["--runtime-dir", self.runtime_dir, "--state-dir", self.root / "state"]
+        command = [sys.executable, "-P", "-m", "toolsearchd", "--config", str(config)]
+        command += ["--runtime-dir", str(self.runtime_dir), "--state-dir", str(self.root / "state")]
         environ = {name: value for name, value in os.environ.items() if not name.startswith(_DROPPED)}
         environ |= {"HOME": str(self.root), "PYTHONPATH": str(Path(toolsearchd.__file__).parent.parent)}
         with (self.root / "daemon.log").open("wb") as log:

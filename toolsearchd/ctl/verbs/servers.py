@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from typing import Any
 
 from toolsearchd.ctl.connect import control
 from toolsearchd.ctl.output import duration, print_json, say, table
@@ -40,6 +41,6 @@ def run(args: Namespace) -> int:
     return 0
 
 
-def _reason(server: dict) -> str:
+def _reason(server: dict[str, Any]) -> str:
     retry = server.get("next_retry_s")
-    return server["reason"] + (f"; next try in {duration(retry)}" if retry is not None else "")
+    return str(server["reason"]) + (f"; next try in {duration(retry)}" if retry is not None else "")
