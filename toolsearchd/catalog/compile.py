@@ -27,6 +27,7 @@ _ANALYSED_CHARS = Limits().analysed_bytes
 _PARAMETER_CHARS = 200  # a property's name: longer ones are no words
 _NESTED_LEVELS = 3
 _SORTED_A_STEP = 500
+_REMEMBERED = 1_000  # a compile of more documents keeps no analyses: the postings hold what they said
 _NESTED_MAX = 200  # properties below the top level that are indexed
 
 
@@ -51,6 +52,7 @@ class SnapshotCompile:
         self._analyzers = analyzers
         self._memo: dict[MemoKey, Analysis] = {}
         self._known = memo or {}
+        self.memo: dict[MemoKey, Analysis] = {}  # what a small change used: it may flip back
         self.missing: list[tuple[str, str, Document]] = []
         self._new: list[tuple[int, str, Source, Definition]] = []  # doc id, digest, where it comes from
         self._gone = BitMap()
@@ -98,11 +100,6 @@ class SnapshotCompile:
                     self.missing.append((name, digest, document_of(source, definition)))
                 yield
         self._prepared = True
-
-    @property
-    def memo(self) -> Mapping[MemoKey, Analysis]:
-        """The analyses that this compile used: worth keeping, a tool that comes back costs nothing then."""
-        return self._memo
 
     def give(self, analyses: Mapping[MemoKey, Analysis]) -> None:
         """Analyses of (some of) what is missing."""
@@ -207,8 +204,11 @@ class SnapshotCompile:
     ) -> Iterator[tuple[int, Analysis]]:
         """Given analyses are let go as they are used; what was not given is analysed here."""
         for doc, digest, source, definition in documents:
-            given = self._memo.pop((analyzer.name, digest), None)
-            yield doc, given or analyzer.analyse(document_of(source, definition))
+            key = (analyzer.name, digest)
+            analysis = self._memo.pop(key, None) or analyzer.analyse(document_of(source, definition))
+            if len(self._new) <= _REMEMBERED:
+                self.memo[key] = analysis
+            yield doc, analysis
 
     def _name_order(self) -> Generator[bool, None, Any]:
         """Live doc ids by public name: the previous order without what is gone, the new ones put in place."""

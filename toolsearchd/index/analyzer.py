@@ -72,6 +72,7 @@ class DefaultAnalyzer:
         self.stop_words = default_lexicon().stop_words
         self._stems: dict[str, tuple[str, ...]] = {}
         self._runs: dict[str, tuple[tuple[str, ...], int]] = {}
+        self._name_runs: dict[str, tuple[tuple[str, ...], int]] = {}
 
     @property
     def fingerprint(self) -> str:
@@ -79,27 +80,32 @@ class DefaultAnalyzer:
         return f"default/{VERSION}/{_snowball_version()}/{'+'.join(self.languages)}/{digest}"
 
     def analyse(self, document: Document) -> Analysis:
-        rows: dict[str, list[int]] = {}
         width = len(FIELDS)
+        places: dict[str, int] = {}  # term → where its row begins in `rows`
+        rows = bytearray()
+        blank = bytes(width)
         lengths = [0] * width
-        for field, texts in enumerate(_field_texts(document)):
-            keep_stop_words = field == NAME  # a tool may be named by nothing else: who_am_i
-            for piece in texts:
-                for run in text.runs(piece):
-                    terms, count = self._terms_of(run, keep_stop_words=keep_stop_words)
-                    lengths[field] += count
-                    for term in terms:
-                        row = rows.get(term)
-                        if row is None:
-                            rows[term] = row = [0] * width
-                        row[field] += 1
-        return Analysis(
-            document.key,
-            document.name,
-            tuple(lengths),
-            "\n".join(rows),
-            bytes(min(count, 255) for row in rows.values() for count in row),
-        )
+        for field, source in enumerate(_field_texts(document)):
+            if not source:
+                continue
+            # A tool may be named by nothing but stop words: who_am_i.
+            memo = self._name_runs if field == NAME else self._runs
+            for run in text.runs(source):
+                found = memo.get(run)
+                if found is None:
+                    if len(memo) >= _KEPT_STEMS:
+                        memo.clear()
+                    found = memo[run] = self._cut(run, keep_stop_words=field == NAME)
+                terms, count = found
+                lengths[field] += count
+                for term in terms:
+                    place = places.get(term)
+                    if place is None:
+                        places[term] = place = len(rows)
+                        rows += blank
+                    if rows[place + field] < 255:
+                        rows[place + field] += 1
+        return Analysis(document.key, document.name, tuple(lengths), "\n".join(places), bytes(rows))
 
     def stems(self, word: str) -> tuple[str, ...]:
         """The stems of one case-folded word: one per configured language, without repeats."""
@@ -122,17 +128,8 @@ class DefaultAnalyzer:
                 return ()
         return self.languages
 
-    def _terms_of(self, run: str, *, keep_stop_words: bool) -> tuple[tuple[str, ...], int]:
+    def _cut(self, run: str, *, keep_stop_words: bool) -> tuple[tuple[str, ...], int]:
         """A run's terms, and how many tokens it counts for."""
-        key = run + "\n" if keep_stop_words else run
-        found = self._runs.get(key)
-        if found is None:
-            if len(self._runs) >= _KEPT_STEMS:
-                self._runs.clear()
-            found = self._runs[key] = self._cut(run, keep_stop_words)
-        return found
-
-    def _cut(self, run: str, keep_stop_words: bool) -> tuple[tuple[str, ...], int]:
         words = text.parts(run)
         if text.is_unspaced(run):
             return tuple(words), len(words)
@@ -228,15 +225,15 @@ def is_compound(words: list[str]) -> bool:
     return 2 <= len(words) <= 3 and sum(map(len, words)) <= 20
 
 
-def _field_texts(document: Document) -> tuple[Iterable[str], ...]:
+def _field_texts(document: Document) -> tuple[str, ...]:
     described = (*document.parameters, *document.nested)
     return (
-        (document.name,),
-        (document.server,),
-        (document.title, document.description),
-        [name for name, _ in described],
-        [words for _, words in described if words],
-        document.aliases,
+        document.name,
+        document.server,
+        f"{document.title}\n{document.description}",
+        "\n".join([name for name, _ in described]),
+        "\n".join([words for _, words in described if words]),
+        "\n".join(document.aliases),
     )
 
 

@@ -134,9 +134,7 @@ def _candidate(searcher: DefaultSearcher, plan: Plan, scores: Scores, position: 
         via = next(
             alternative
             for alternative in concept.alternatives
-            if math.isclose(
-                _alternative_score(searcher, alternative.stems, position, alternative), score, rel_tol=1e-5
-            )
+            if math.isclose(_score_of(searcher, alternative, position), score, rel_tol=1e-5)
         )
         fields: dict[str, float] = {}
         for stem in via.stems:

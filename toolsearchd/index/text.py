@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 MAX_TOKEN_CHARS = 64  # nobody types a longer word; a 200,000-character one is an attack or base64
 MAX_RUN_CHARS = 512
@@ -21,11 +21,12 @@ _UNSPACED = re.compile(
 )
 
 
-def runs(text: str) -> Iterator[str]:
+def runs(text: str) -> Iterable[str]:
     """Maximal runs of letters and digits, in their own case, NFKC."""
-    if text.isascii():
-        yield from _ASCII_RUN.findall(text)
-        return
+    return _ASCII_RUN.findall(text) if text.isascii() else _unicode_runs(text)
+
+
+def _unicode_runs(text: str) -> Iterator[str]:
     for match in _RUN.finditer(unicodedata.normalize("NFKC", text)):
         run = match[0][:MAX_RUN_CHARS]
         if run.isascii():
