@@ -27,7 +27,7 @@ def wait_until(condition, *, within_s=20.0, what="the condition"):
 
 
 class DaemonProcess:
-    """`config`: the daemon's config as a map. `servers`: entries for an mcpServers file named in `sources`."""
+    """`config`: the daemon's config as a map. `servers`: entries of an mcpServers file named in `sources`."""
 
     def __init__(self, root: Path, *, servers=None, config=None, env=None):
         self.root = root

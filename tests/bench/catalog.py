@@ -6,8 +6,8 @@ import random
 
 SERVICES = (
     "github gitlab slack linear jira notion gmail calendar drive stripe sentry datadog pagerduty cloudflare "
-    "aws gcp azure postgres mysql mongo redis kafka docker kubernetes terraform figma zoom hubspot salesforce "
-    "zendesk asana trello airtable shopify twilio sendgrid mixpanel amplitude snowflake bigquery"
+    "aws gcp azure postgres mysql mongo redis kafka docker kubernetes terraform figma zoom hubspot "
+    "salesforce zendesk asana trello airtable shopify twilio sendgrid mixpanel amplitude snowflake bigquery"
 ).split()
 VERBS = (
     "create list get update delete search archive restore export import enable disable rotate sync assign "
@@ -16,8 +16,8 @@ VERBS = (
 NOUNS = (
     "issue pull_request branch commit message channel thread user team project task page database row file "
     "folder event invoice customer subscription incident alert monitor dashboard zone dns_record certificate "
-    "worker bucket instance cluster pod secret policy role token webhook job pipeline deployment report query "
-    "table schema index topic queue template campaign contact deal ticket label milestone release tag "
+    "worker bucket instance cluster pod secret policy role token webhook job pipeline deployment report "
+    "query table schema index topic queue template campaign contact deal ticket label milestone release tag "
     "snapshot backup rule route gateway"
 ).split()
 ENDINGS = (

@@ -1,4 +1,4 @@
-"""A small, well-behaved MCP server on stdio, standard library only, so that it starts in tens of milliseconds.
+"""A small, well-behaved MCP server on stdio, standard library only: it starts in tens of milliseconds.
 
 Arguments: names of tools to offer (default: all). `--delay S` waits before the first answer.
 `--tools-from FILE`: the list is read from FILE (JSON, a tools array) and announced again when FILE changes.
@@ -94,7 +94,7 @@ def serve_call(message):
     token = params.get("_meta", {}).get("progressToken")
     try:
         result = call(message["id"], params["name"], params.get("arguments") or {}, token)
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:
         result = text(repr(error), isError=True)
     if message["id"] not in cancelled:
         send({"jsonrpc": "2.0", "id": message["id"], "result": result})

@@ -1,0 +1,240 @@
+"""Servers that misbehave at their start or in traffic cost themselves; one daemon holds them all at once."""
+
+import os
+import signal
+import time
+
+import pytest
+
+from tests.daemon import DaemonProcess, processes_with, wait_until
+from tests.servers.zoo import zoo
+from tests.wire import agent
+
+MB = 1 << 20
+MODES = (
+    "hang hang_after_probe exit_0 exit_1 exit_by_signal garbage_without_newline odd_bytes wrong_ids asks_back "
+    "old_version version_is_a_number modern_only silent_on_unknown slow_start needs_a_terminal wrapper "
+    "ignores_sigterm stderr_flood huge_result odd_results bad_tools page_two_fails changes_storm progress_flood "
+    "never_answers answers_late many_pages"
+).split()
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory):
+    root = tmp_path_factory.mktemp("zoo")
+    plain = root / "plain.txt"
+    plain.write_text("not a program")
+    servers = {mode: zoo("misbehaving", mode, connect_timeout=10) for mode in MODES}
+    servers["never_answers"]["timeout"] = 3
+    servers |= {
+        "absent": {"command": "/nonexistent/program"},
+        "not_executable": {"command": str(plain)},
+        "directory": {"command": str(root)},
+        "steady": zoo("steady"),
+    }
+    config = {"limits": {"tools_per_server": 1000, "first_connect_delays_s": [0.5, 0.5, 0.5]}}
+    with DaemonProcess(root, servers=servers, config=config) as daemon:
+        daemon.wait_servers("steady", within_s=30)
+        yield daemon
+
+
+@pytest.fixture(autouse=True)
+def others_unaffected(daemon):
+    with agent(daemon) as probe:
+        yield
+        assert call(probe, "mcp__steady__echo", text="hi")["response"]["content"][0]["text"] == "hi"
+        assert probe.ask({"op": "search", "id": 2, "queries": ["sleep seconds"]})["results"][0]["matches"]
+
+
+def call(wire, name, **arguments):
+    reply = wire.ask(
+        {"op": "call", "id": time.monotonic_ns(), "calls": [{"name": name, "arguments": arguments}]}
+    )
+    return reply["results"][0]
+
+
+def failed(daemon, name, within_s=45):
+    return wait_until(
+        lambda: (s := daemon.server(name)) and s["state"] in ("failed", "parked") and s,
+        within_s=within_s,
+        what=f"{name} failed",
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("absent", "No such file"), ("not_executable", "ermission"), ("directory", "ermission")],
+)
+def test_a_command_that_cannot_start(daemon, name, words):
+    assert words in failed(daemon, name)["reason"]
+
+
+@pytest.mark.parametrize("name", ["hang", "hang_after_probe"])
+def test_a_handshake_that_never_ends(daemon, name):
+    assert "no handshake within 10 s" in failed(daemon, name)["reason"]
+
+
+@pytest.mark.parametrize("name", ["exit_0", "exit_1", "exit_by_signal"])
+def test_an_exit_during_the_handshake(daemon, name):
+    server = failed(daemon, name)
+    assert server["restarts"] >= 0
+    if name == "exit_1":
+        assert any("cannot find the frobnicator" in line for line in server["stderr_tail"])
+        assert "frobnicator" in server["last_error"]
+        assert "\x1b" not in str(server)
+
+
+def test_garbage_without_an_end_is_not_collected(daemon):
+    failed(daemon, "garbage_without_newline")
+    assert daemon.rss_bytes() < 250 * MB
+
+
+@pytest.mark.parametrize(
+    "name", ["odd_bytes", "wrong_ids", "asks_back", "silent_on_unknown", "slow_start", "wrapper"]
+)
+def test_oddities_that_a_connection_survives(daemon, name):
+    daemon.wait_servers(name, within_s=45)
+    if name == "odd_bytes":
+        assert daemon.server(name)["junk_lines"] >= 4
+
+
+@pytest.mark.parametrize("name", ["old_version", "version_is_a_number"])
+def test_a_protocol_that_nobody_speaks(daemon, name):
+    assert failed(daemon, name)["reason"]
+
+
+def test_a_server_of_the_newest_revision_only(daemon):
+    daemon.wait_servers("modern_only", within_s=45)
+    with agent(daemon) as wire:
+        assert call(wire, "mcp__modern_only__echo")["response"]["content"][0]["text"] == "modern"
+
+
+def test_no_server_has_a_terminal(daemon):
+    assert failed(daemon, "needs_a_terminal")["reason"]
+
+
+def test_a_wrappers_whole_tree_goes(daemon):
+    daemon.wait_servers("wrapper", within_s=45)
+    marker = f"TOOLSEARCHD_SERVER={daemon.process.pid}:wrapper:"
+    before = set(wait_until(lambda: (p := processes_with(marker)) and len(p) >= 2 and p))
+    daemon.ctl("restart", "wrapper")
+    wait_until(lambda: not before & set(processes_with(marker)), within_s=10, what="the old tree gone")
+
+
+def test_a_server_that_ignores_sigterm_is_killed(daemon):
+    daemon.wait_servers("ignores_sigterm", within_s=45)
+    pid = daemon.server("ignores_sigterm")["pid"]
+    daemon.ctl("restart", "ignores_sigterm")
+    wait_until(lambda: not os.path.exists(f"/proc/{pid}"), within_s=10, what="the old process gone")
+
+
+def test_a_flood_on_stderr_is_drained(daemon):
+    daemon.wait_servers("stderr_flood", within_s=45)
+    with agent(daemon) as wire:
+        wire.sock.settimeout(60)
+        assert call(wire, "mcp__stderr_flood__echo")["response"]["content"][0]["text"] == "after the flood"
+    assert len(str(daemon.server("stderr_flood")["stderr_tail"])) < 128 * 1024
+
+
+def test_a_result_past_the_line_limit(daemon):
+    daemon.wait_servers("huge_result", within_s=45)
+    with agent(daemon) as wire:
+        wire.sock.settimeout(60)
+        assert call(wire, "mcp__huge_result__echo")["error"]["code"] == "RESULT_TOO_LARGE"
+        assert call(wire, "mcp__huge_result__echo", small=True)["response"]["content"][0]["text"] == "small"
+    assert daemon.rss_bytes() < 250 * MB
+
+
+@pytest.mark.parametrize("kind", ["surrogate", "infinity", "nan", "no_content"])
+def test_results_that_cannot_be_represented(daemon, kind):
+    daemon.wait_servers("odd_results", within_s=45)
+    with agent(daemon) as wire:
+        assert call(wire, "mcp__odd_results__echo", kind=kind)["error"]["code"] == "BAD_RESULT"
+
+
+@pytest.mark.parametrize("kind", ["unknown_block", "deep", "big_integer"])
+def test_results_that_are_odd_but_answer(daemon, kind):
+    daemon.wait_servers("odd_results", within_s=45)
+    with agent(daemon) as wire:
+        slot = call(wire, "mcp__odd_results__echo", kind=kind)
+        assert "response" in slot or slot["error"]["code"] == "BAD_RESULT"
+
+
+def test_a_bad_tool_costs_itself(daemon):
+    daemon.wait_servers("bad_tools", within_s=45)
+    names = ["echo", "no_schema", "schema_true", "schema_list", "deep", "big"]
+    with agent(daemon) as wire:
+        found = wire.ask({"op": "describe", "id": 1, "names": [f"mcp__bad_tools__{name}" for name in names]})
+        assert set(found["tools"]) == {f"mcp__bad_tools__{name}" for name in names}
+        listing = wire.ask({"op": "assemble", "id": 2, "context_length": 10**6})["listing"]
+        assert not any(char in listing for char in "\x1b\u202e\u200b\U000e0041")
+    findings = str([f for f in daemon.ctl("doctor")[1]["findings"] if f["about"].startswith("bad_tools")])
+    assert "not text" in findings
+    assert "empty" in findings
+    assert "deep" in findings
+
+
+def test_a_broken_page_keeps_the_previous_list(daemon):
+    daemon.wait_servers("page_two_fails", within_s=45)
+    with agent(daemon) as wire:
+        assert call(wire, "mcp__page_two_fails__second")["response"]
+        wait_until(lambda: "page two is broken" in daemon.server("page_two_fails")["last_error"])
+        assert call(wire, "mcp__page_two_fails__second")["response"]
+
+
+def test_a_storm_of_changes_ends_at_the_last_one(daemon):
+    daemon.wait_servers("changes_storm", within_s=45)
+    with agent(daemon) as wire:
+        assert call(wire, "mcp__changes_storm__echo_0")["response"]
+        wait_until(lambda: daemon.ctl("describe", "changes_storm/echo_1000")[0] == 0, within_s=10)
+
+
+def test_a_flood_of_progress_is_thinned(daemon):
+    daemon.wait_servers("progress_flood", within_s=45)
+    with agent(daemon) as wire:
+        wire.sock.settimeout(60)
+        wire.ask({"op": "subscribe", "id": 1, "events": ["progress"]})
+        wire.send({"op": "call", "id": 2, "calls": [{"name": "mcp__progress_flood__echo"}]})
+        began, events = time.monotonic(), 0
+        while "id" not in (message := wire.recv()):
+            events += message["op"] == "progress"
+        assert message["success_count"] == 1
+        assert events <= 4 * (time.monotonic() - began) + 2
+
+
+def test_a_call_that_is_never_answered(daemon):
+    daemon.wait_servers("never_answers", within_s=45)
+    with agent(daemon) as wire:
+        slot = call(wire, "mcp__never_answers__echo")
+        assert slot["error"]["code"] == "INDETERMINATE"
+        assert daemon.server("never_answers")["state"] == "ready"
+
+
+def test_a_stopped_process_is_a_call_never_answered(daemon):
+    daemon.wait_servers("never_answers", within_s=45)
+    pid = daemon.server("never_answers")["pid"]
+    os.kill(pid, signal.SIGSTOP)
+    daemon.ctl("restart", "never_answers")
+    wait_until(lambda: not os.path.exists(f"/proc/{pid}"), within_s=10, what="the stopped process killed")
+    daemon.wait_servers("never_answers", within_s=45)
+
+
+def test_a_late_answer_is_dropped(daemon):
+    daemon.wait_servers("answers_late", within_s=45)
+    with agent(daemon) as wire:
+        wire.send({"op": "call", "id": 1, "calls": [{"name": "mcp__answers_late__echo"}]})
+        wait_until(lambda: daemon.server("answers_late")["in_flight"] == 1)
+        assert wire.ask({"op": "stop", "id": 2})["running"] == 1
+        assert wire.recv()["results"][0]["error"]["code"] == "INDETERMINATE"
+        assert call(wire, "mcp__answers_late__echo", now=True)["response"]["content"][0]["text"] == "1 before"
+
+
+def test_tools_past_the_limit_are_left_out_visibly(daemon):
+    daemon.wait_servers("many_pages", within_s=60)
+    assert daemon.server("many_pages")["tools"] == 1000
+    assert "many_pages" in str(daemon.ctl("doctor")[1]["findings"])
+
+
+def test_a_crash_loop_is_parked_and_burns_nothing(daemon):
+    wait_until(lambda: daemon.server("exit_1")["state"] == "parked", within_s=60)
+    assert daemon.server("exit_1")["restarts"] <= 6

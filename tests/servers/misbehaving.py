@@ -1,0 +1,358 @@
+"""One MCP server, many ways to be a bad one: `misbehaving.py MODE`. Standard library only."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+OUT = sys.stdout.buffer
+TOOL = {"name": "echo", "description": "Echo.", "inputSchema": {"type": "object"}}
+
+
+def send(message):
+    OUT.write(json.dumps(message).encode() + b"\n")
+    OUT.flush()
+
+
+def answer(message, result):
+    send({"jsonrpc": "2.0", "id": message["id"], "result": result})
+
+
+def initialized(message, version=None):
+    answer(
+        message,
+        {
+            "protocolVersion": version if version is not None else message["params"]["protocolVersion"],
+            "capabilities": {"tools": {"listChanged": True}},
+            "serverInfo": {"name": "misbehaving", "version": "1"},
+        },
+    )
+
+
+def messages():
+    for line in sys.stdin.buffer:
+        yield json.loads(line)
+
+
+def serve(tools=(TOOL,), on_call=None, on_start=None):
+    """An ordinary server, but for what the arguments change."""
+    for message in messages():
+        method = message.get("method")
+        if method == "initialize":
+            initialized(message)
+            if on_start:
+                on_start()
+        elif method == "tools/list":
+            answer(message, {"tools": list(tools)})
+        elif method == "tools/call" and on_call:
+            on_call(message)
+        elif method == "tools/call":
+            answer(message, {"content": [{"type": "text", "text": "ok"}]})
+        elif "id" in message:
+            error = {"code": -32601, "message": "no such method"}
+            send({"jsonrpc": "2.0", "id": message["id"], "error": error})
+
+
+def hang():
+    time.sleep(3600)
+
+
+def hang_after_probe():
+    for message in messages():
+        if message.get("method") == "ping":
+            answer(message, {})
+
+
+def exit_0():
+    sys.exit(0)
+
+
+def exit_1():
+    sys.stderr.write("cannot find the frobnicator\n\x1b[31mred words\x1b[0m\n")
+    sys.stderr.flush()
+    sys.exit(1)
+
+
+def exit_by_signal():
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def garbage_without_newline():
+    for _ in range(64):
+        OUT.write(b"x" * (1 << 20))
+        OUT.flush()
+    hang()
+
+
+def odd_bytes():
+    OUT.write(b"\xef\xbb\xbf" + "Grüße\n".encode("latin-1") + b"\xff\n\x00\x00\n" + "hi\n".encode("utf-16"))
+    OUT.write(b"Server listening on port 0!\n\n[INFO] ready\n")
+    OUT.flush()
+    serve()
+
+
+def wrong_ids():
+    for odd in (99, 1.5, "x", None):
+        send({"jsonrpc": "2.0", "id": odd, "result": {}})
+    serve()
+
+
+def asks_back():
+    def questions():
+        for number, method in enumerate(
+            ("sampling/createMessage", "roots/list", "elicitation/create", "x/y")
+        ):
+            send({"jsonrpc": "2.0", "id": f"q{number}", "method": method, "params": {}})
+
+    serve(on_start=questions)
+
+
+def old_version():
+    for message in messages():
+        if message.get("method") == "initialize":
+            initialized(message, "1999-01-01")
+
+
+def version_is_a_number():
+    for message in messages():
+        if message.get("method") == "initialize":
+            initialized(message, 7)
+
+
+def modern_only():
+    """Refuses the handshake; speaks only the stateless revision."""
+    for message in messages():
+        method = message.get("method")
+        if method == "server/discover":
+            answer(
+                message,
+                {
+                    "supportedVersions": ["2026-07-28"],
+                    "capabilities": {"tools": {}},
+                    "resultType": "complete",
+                    "ttlMs": 0,
+                    "cacheScope": "private",
+                },
+            )
+        elif method == "tools/list":
+            answer(message, {"tools": [TOOL], "resultType": "complete", "ttlMs": 0, "cacheScope": "private"})
+        elif method == "tools/call":
+            answer(message, {"content": [{"type": "text", "text": "modern"}], "resultType": "complete"})
+        elif "id" in message:
+            error = {"code": -32601, "message": "use server/discover"}
+            send({"jsonrpc": "2.0", "id": message["id"], "error": error})
+
+
+def silent_on_unknown():
+    for message in messages():
+        method = message.get("method")
+        if method == "initialize":
+            initialized(message)
+        elif method == "tools/list":
+            answer(message, {"tools": [TOOL]})
+
+
+def slow_start():
+    time.sleep(3)
+    serve()
+
+
+def needs_a_terminal():
+    with open("/dev/tty"):
+        serve()
+
+
+def wrapper():
+    """Three processes deep, the last one out of the group."""
+    code = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(3600)'], start_new_session=True)"
+    subprocess.Popen([sys.executable, "-c", code])
+    serve()
+
+
+def ignores_sigterm():
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    serve()
+    hang()
+
+
+def stderr_flood():
+    chunk = b"noise " * 10_000 + b"\n"
+
+    def flood(message):
+        for _ in range(1000):
+            sys.stderr.buffer.write(chunk)
+        answer(message, {"content": [{"type": "text", "text": "after the flood"}]})
+
+    serve(on_call=flood)
+
+
+def huge_result():
+    def huge(message):
+        text = "x" * (50 << 20)
+        answer(message, {"content": [{"type": "text", "text": text}]})
+
+    def either(message):
+        if message["params"]["arguments"].get("small"):
+            answer(message, {"content": [{"type": "text", "text": "small"}]})
+        else:
+            huge(message)
+
+    serve(on_call=either)
+
+
+def odd_results():
+    raw = {
+        "surrogate": rb'{"content": [{"type": "text", "text": "\ud800"}]}',
+        "infinity": rb'{"content": [], "structuredContent": {"x": 1e999}}',
+        "nan": rb'{"content": [], "structuredContent": {"x": NaN}}',
+        "big_integer": b'{"content": [], "structuredContent": {"x": ' + b"7" * 5000 + b"}}",
+        "no_content": rb'{"contents": 5}',
+        "unknown_block": rb'{"content": [{"type": "hologram", "data": 1}]}',
+        "deep": b'{"content": [], "structuredContent": ' + b'{"x":' * 5000 + b"1" + b"}" * 5000 + b"}",
+    }
+
+    def odd(message):
+        result = raw[message["params"]["arguments"]["kind"]]
+        OUT.write(
+            b'{"jsonrpc": "2.0", "id": %s, "result": %s}\n' % (json.dumps(message["id"]).encode(), result)
+        )
+        OUT.flush()
+
+    serve(on_call=odd)
+
+
+def bad_tools():
+    deep = {"type": "object", "properties": {}}
+    inner = deep
+    for _ in range(10_000):
+        inner["properties"]["x"] = {"type": "object", "properties": {}}
+        inner = inner["properties"]["x"]
+    sys.setrecursionlimit(100_000)
+    tools = [
+        TOOL,
+        {"name": "no_schema", "description": "Has no schema."},
+        {"name": "schema_true", "description": "Its schema is true.", "inputSchema": True},
+        {"name": "schema_list", "description": "Its schema is a list.", "inputSchema": []},
+        {"name": 5, "description": "No text for a name.", "inputSchema": {}},
+        {"name": "", "description": "Empty name.", "inputSchema": {}},
+        {"name": "n" * 10_000, "description": "A long name.", "inputSchema": {}},
+        {
+            "name": "odd\x1b[31m\u202ename\n",
+            "description": "A name that hides \U000e0041\u200bthings.",
+            "inputSchema": {},
+        },
+        {"name": "deep", "description": "Nested ten thousand levels.", "inputSchema": deep},
+        {"name": "big", "description": "word " * 200_000, "inputSchema": {}},
+        "not even an object",
+    ]
+    line = deep_json({"tools": tools}, deep)
+
+    for message in messages():
+        method = message.get("method")
+        if method == "initialize":
+            initialized(message)
+        elif method == "tools/list":
+            OUT.write(
+                b'{"jsonrpc": "2.0", "id": %s, "result": %s}\n' % (json.dumps(message["id"]).encode(), line)
+            )
+            OUT.flush()
+
+
+def deep_json(value, deep):
+    """JSON of `value`, in which `deep` is written without recursion."""
+    levels = 10_000
+    text = b'{"type": "object", "properties": {"x": ' * levels + b"{}" + b"}}" * levels
+    marked = {
+        "tools": [
+            {**t, "inputSchema": "@deep@"} if isinstance(t, dict) and t.get("inputSchema") is deep else t
+            for t in value["tools"]
+        ]
+    }
+    return json.dumps(marked).encode().replace(b'"@deep@"', text)
+
+
+def page_two_fails():
+    calls = []
+    for message in messages():
+        method = message.get("method")
+        if method == "initialize":
+            initialized(message)
+        elif method == "tools/list" and message.get("params", {}).get("cursor"):
+            error = {"code": -32603, "message": "page two is broken"}
+            if len(calls) == 1:
+                answer(message, {"tools": [{**TOOL, "name": "second"}]})
+            else:
+                send({"jsonrpc": "2.0", "id": message["id"], "error": error})
+        elif method == "tools/list":
+            calls.append(1)
+            answer(message, {"tools": [TOOL], "nextCursor": "2"})
+        elif method == "tools/call":
+            answer(message, {"content": [{"type": "text", "text": "changed"}]})
+            send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+
+
+def changes_storm():
+    state = {"at": 0}
+    for message in messages():
+        method = message.get("method")
+        if method == "initialize":
+            initialized(message)
+        elif method == "tools/list":
+            state["listed"] = state.get("listed", 0) + 1
+            answer(message, {"tools": [{**TOOL, "name": f"echo_{state['at']}"}]})
+        elif method == "tools/call":
+            for at in range(1, 1001):
+                state["at"] = at
+                send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+            answer(message, {"content": [{"type": "text", "text": "stormed"}]})
+
+
+def progress_flood():
+    def flood(message):
+        token = message["params"].get("_meta", {}).get("progressToken")
+        for step in range(20_000):
+            params = {"progressToken": token, "progress": step, "total": 20_000}
+            send({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
+        answer(message, {"content": [{"type": "text", "text": "flooded"}]})
+
+    serve(on_call=flood)
+
+
+def never_answers():
+    serve(on_call=lambda message: None)
+
+
+def answers_late():
+    """Answers only after the cancel, and says what was cancelled in its next answer."""
+    waiting = []
+    for message in messages():
+        method = message.get("method")
+        if method == "initialize":
+            initialized(message)
+        elif method == "tools/list":
+            answer(message, {"tools": [TOOL]})
+        elif method == "notifications/cancelled":
+            for late in waiting:
+                answer(late, {"content": [{"type": "text", "text": "too late"}]})
+        elif method == "tools/call":
+            if message["params"]["arguments"].get("now"):
+                answer(message, {"content": [{"type": "text", "text": f"{len(waiting)} before"}]})
+            else:
+                waiting.append(message)
+
+
+def many_pages():
+    for message in messages():
+        method = message.get("method")
+        if method == "initialize":
+            initialized(message)
+        elif method == "tools/list":
+            at = int(message.get("params", {}).get("cursor") or 0)
+            tools = [{**TOOL, "name": f"tool_{at}_{n}"} for n in range(100)]
+            answer(message, {"tools": tools, "nextCursor": str(at + 1)})
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]]()
