@@ -41,7 +41,9 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     first_connect_delays_s: tuple[float, ...] = (1.0, 2.0, 4.0)
     reconnect_delays_s: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0, 16.0)
     reconnect_jitter: float = 0.2
-    parked_probe_s: float = 300.0
+    parked_probe_s: float = 300.0  # a lost server that does not come back
+    cooldown_s: float = 30.0  # one that never connected: doubling per failure …
+    cooldown_max_s: float = 600.0  # … up to this
     breaker_failures: int = 3
     breaker_open_s: float = 60.0
     progress_per_s: float = 4.0  # per entry; the rest is coalesced

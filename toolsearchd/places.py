@@ -1,4 +1,4 @@
-"""Where things are: runtime directory, config file, state directory. Standard library only, made by others."""
+"""Where things are: runtime directory, config file, state directory. Standard library only."""
 
 from __future__ import annotations
 

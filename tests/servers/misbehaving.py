@@ -204,6 +204,7 @@ def huge_result():
 
 def odd_results():
     raw = {
+        "fine": b'{"content": []}',
         "surrogate": rb'{"content": [{"type": "text", "text": "\ud800"}]}',
         "infinity": rb'{"content": [], "structuredContent": {"x": 1e999}}',
         "nan": rb'{"content": [], "structuredContent": {"x": NaN}}',

@@ -7,7 +7,8 @@ from toolsearchd.limits import Limits
 
 class Backoff:
     """The waits of one server. A first connect is tried again after `first_connect_delays_s`, a lost server
-    after `reconnect_delays_s`; then it is parked. A handshake alone proves nothing: only `proven` resets."""
+    after `reconnect_delays_s`; then it is parked: a lost one is probed every `parked_probe_s`, one that never
+    connected after a cooldown that doubles. A handshake alone proves nothing: only `proven` resets."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -35,14 +36,18 @@ class Backoff:
     def failed(self, jitter: float) -> float:
         """Seconds to wait. `jitter`: -1..1, uniform; it moves the wait by `reconnect_jitter` at most."""
         self._failures += 1
-        if self.is_parked:
-            return self._limits.parked_probe_s
+        limits = self._limits
+        parked_for = self._failures - len(self._delays) - 1
+        if parked_for >= 0 and self._was_connected:
+            return limits.parked_probe_s
+        if parked_for >= 0:
+            return float(min(limits.cooldown_max_s, limits.cooldown_s * 2 ** min(parked_for, 16)))
         return self._delays[self._failures - 1] * (1 + self._limits.reconnect_jitter * jitter)
 
 
 class Breaker:
-    """Opens after `breaker_failures` failed calls in a row (a tool's own error counts), lets one probe through
-    after `breaker_open_s`, closes on a success. `now`: monotonic seconds."""
+    """Opens after `breaker_failures` failed calls in a row (a tool's own error counts), lets one probe
+    through after `breaker_open_s`, closes on a success. `now`: monotonic seconds."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits

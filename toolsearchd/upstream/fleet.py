@@ -1,4 +1,4 @@
-"""Owns which servers run: desired against running, one supervising task each. Emits sources (latest value)."""
+"""Owns which servers run: desired against running, a supervising task each. Emits sources (latest value)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class _Member:
 
 
 class Fleet:
-    """`apply` says what should run, at any time; `run` makes it so. `publish()` tells that sources changed."""
+    """`apply` says what should run, at any time; `run` makes it so. `publish()` tells of changed sources."""
 
     def __init__(
         self,

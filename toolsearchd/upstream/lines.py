@@ -104,7 +104,5 @@ class LineReader:
 
 
 def _last(pattern: re.Pattern[bytes], data: bytes) -> re.Match[bytes] | None:
-    match = None
-    for match in pattern.finditer(data):
-        pass
-    return match
+    matches = list(pattern.finditer(data))
+    return matches[-1] if matches else None

@@ -213,7 +213,7 @@ class Upstream:
         return failure
 
     def _fail(self, failure: str) -> None:
-        self._retry_at = trio.current_time() + self._backoff.failed(random.uniform(-1, 1))
+        self._retry_at = trio.current_time() + self._backoff.failed(random.uniform(-1, 1))  # noqa: S311 - it spreads retries
         tail = self.stderr.tail(3)
         self.last_error = failure + (f" (stderr: {' | '.join(tail)})" if tail else "")
         state: SourceState = "parked" if self._backoff.is_parked else "failed"
