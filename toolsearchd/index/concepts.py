@@ -23,8 +23,8 @@ Stems = tuple[str, ...]  # a phrase, stemmed; all of it must occur
 K = TypeVar("K")
 V = TypeVar("V", bound=Any)
 
-_CACHED_BYTES = 64 * 1024 * 1024  # per scope; past it what was not used for longest is computed again
-_DENSE_SHARE = 8  # a concept in more than 1/8 of the documents is added as a whole array, which is faster
+_CACHED_BYTES = 96 * 1024 * 1024  # per scope; past it what was not used for longest is computed again
+_DENSE_SHARE = 8  # what is in more than 1/8 of the documents is added as a whole array, which is faster
 
 
 class Tuning(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,7 +79,7 @@ class Concept(NamedTuple):
         """Where the word is carried, or what stands for it."""
         if self.positions is not None:
             return self.positions
-        return np.flatnonzero(self.scores).astype(np.int32)
+        return np.flatnonzero(self.scores > 0).astype(np.int32)
 
     def score_at(self, position: int) -> float:
         """The concept's score in a document; 0.0 where it is not carried."""
@@ -107,8 +107,8 @@ class Concepts:
         self._analyzer = analyzer
         self._tuning = tuning
         self._partners = _partners(analyzer, lexicon)
-        self._terms = _Cache[Stems, TermImpact](_CACHED_BYTES // 2)
-        self._concepts = _Cache[tuple[str, tuple[Stems, ...]], Concept](_CACHED_BYTES // 2)
+        self._terms = _Cache[Stems, TermImpact](_CACHED_BYTES // 3)
+        self._concepts = _Cache[tuple[str, tuple[Stems, ...]], Concept](2 * _CACHED_BYTES // 3)
         self._norms: dict[int, Scores] = {}
 
     def idf(self, df: int) -> float:
@@ -184,34 +184,28 @@ class Concepts:
         own = tuple((stem,) for stem in self._analyzer.stems(word))
         stem_df = max(len(self.term(stems).positions) for stems in own)
         own_idf = self.idf(stem_df)
-        size = self.scope.size
-        scores, named = np.zeros(size, np.float32), np.zeros(size, np.float32)
         alternatives = []
+        impacts = []
         for stems, weight in self._alternatives(own, extra):
             impact = self.term(stems)
             df = len(impact.positions)
-            if not df:
-                continue
-            # A rare partner of a common word must not outweigh it, nor a common one hide a rare word.
-            idf = impact.idf if weight == 1.0 or not stem_df else (impact.idf + own_idf) / 2
-            at = impact.positions
-            scores[at] = np.maximum(scores[at], np.float32(weight * idf) * impact.saturated)
-            named_at = at[impact.named]
-            named[named_at] = np.maximum(named[named_at], np.float32(weight))
-            alternatives.append(Alternative(stems, weight, idf, df))
-        positions = np.flatnonzero(scores).astype(np.int32)
-        named_positions = np.flatnonzero(named).astype(np.int32)
-        frequent = len(positions) * _DENSE_SHARE > size
+            if df:
+                # A rare partner of a common word must not outweigh it, nor a common one hide a rare word.
+                idf = impact.idf if weight == 1.0 or not stem_df else (impact.idf + own_idf) / 2
+                alternatives.append(Alternative(stems, weight, idf, df))
+                impacts.append((np.float32(weight), np.float32(weight * idf), impact))
+        merged = _merged(impacts, self.scope.size)
+        df = int(np.count_nonzero(merged.scores > 0)) if merged.positions is None else len(merged.positions)
         return Concept(
-            word=word,
-            idf=own_idf if stem_df else self.idf(len(positions)),
-            df=len(positions),
-            stem_df=stem_df,
-            alternatives=tuple(alternatives),
-            positions=None if frequent else positions,
-            scores=scores if frequent else scores[positions],
-            named_positions=named_positions,
-            named=named[named_positions],
+            word,
+            own_idf if stem_df else self.idf(df),
+            df,
+            stem_df,
+            tuple(alternatives),
+            merged.positions,
+            merged.scores,
+            merged.named_positions,
+            merged.named,
         )
 
     def _alternatives(
@@ -223,6 +217,55 @@ class Concepts:
         for stems in dict.fromkeys((*partners, *extra)):
             if stems not in own:
                 yield stems, self._tuning.partner
+
+
+class _Merged(NamedTuple):
+    """The best of several impacts, as `Concept` holds it."""
+
+    positions: Positions | None
+    scores: Scores
+    named_positions: Positions
+    named: Scores
+
+
+def _merged(impacts: list[tuple[np.float32, np.float32, TermImpact]], size: int) -> _Merged:
+    """`impacts`: (what a name is worth, what a saturated frequency is worth, the impact)."""
+    if len(impacts) == 1:
+        worth, factor, impact = impacts[0]
+        named_positions = impact.positions[impact.named]
+        named = np.full(len(named_positions), worth, np.float32)
+        if len(impact.positions) * _DENSE_SHARE <= size:
+            return _Merged(impact.positions, factor * impact.saturated, named_positions, named)
+    if sum(len(impact.positions) for _, _, impact in impacts) * _DENSE_SHARE <= size:
+        places = _union([impact.positions for _, _, impact in impacts])
+        scores, named = np.zeros(len(places), np.float32), np.zeros(len(places), np.float32)
+        for worth, factor, impact in impacts:
+            at = np.searchsorted(places, impact.positions)
+            _raise(scores, at, factor * impact.saturated)
+            _raise(named, at[impact.named], worth)
+        holds = named > 0
+        return _Merged(places, scores, places[holds], named[holds])
+    scores, named = np.zeros(size, np.float32), np.zeros(size, np.float32)
+    for worth, factor, impact in impacts:
+        _raise(scores, impact.positions, factor * impact.saturated)
+        _raise(named, impact.positions[impact.named], worth)
+    named_positions = np.flatnonzero(named > 0).astype(np.int32)
+    return _Merged(None, scores, named_positions, named[named_positions])
+
+
+def _raise(values: Scores, at: npt.NDArray[np.integer], to: Scores | np.float32) -> None:
+    values[at] = np.maximum(values[at], to)
+
+
+def _union(several: list[Positions]) -> Positions:
+    """All positions, ascending, each once. (Sorting beats numpy's own `unique` tenfold here.)"""
+    if not several:
+        return np.zeros(0, np.int32)
+    merged = np.concatenate(several)
+    merged.sort()
+    first = np.ones(len(merged), dtype=bool)
+    np.not_equal(merged[1:], merged[:-1], out=first[1:])
+    return merged[first]
 
 
 class _Cache(Generic[K, V]):

@@ -50,7 +50,7 @@ def explain(
         asked = int(searcher.scope.position_of[doc])
         if asked >= 0 and asked not in positions:
             positions.append(asked)
-    best = searcher.matches(plan, scores, 1)
+    best = searcher.matches(plan, scores, 1, [])
     leader = _leader(scores, gate)
     return {
         "query": query,

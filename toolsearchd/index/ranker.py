@@ -51,7 +51,7 @@ class DefaultSearcher:
             self._rescore(self._semantics, query, scores)
         scores[named] = math.inf
         top = best(scores, limit)
-        matches = self.matches(plan, scores, limit) if top else []
+        matches = self.matches(plan, scores, limit, named) if top else []
         near = [position for position in top if position not in matches][: limit - len(matches)]
         return Group(
             matches=self._hits(matches, scores), near=self._hits(near, scores), unknown=list(plan.unknown)
@@ -76,7 +76,7 @@ class DefaultSearcher:
             else:
                 scores[concept.positions] += concept.scores
             covered[concept.named_positions] += concept.named
-        at = np.flatnonzero(covered)
+        at = np.flatnonzero(covered > 0)
         share = np.minimum(np.float32(1), covered[at] / self._name_lengths[at])
         scores[at] *= np.float32(1) + np.float32(self.tuning.name_coverage) * share
         return scores
@@ -86,17 +86,18 @@ class DefaultSearcher:
         known = [concept for concept in plan.concepts if concept.df]
         return max(known, key=lambda concept: (concept.idf, concept.word), default=None)
 
-    def matches(self, plan: Plan, scores: Scores, limit: int) -> list[int]:
-        """The positions that may be acted on, best first."""
-        admitted = np.flatnonzero(np.isinf(scores)).tolist()
+    def matches(self, plan: Plan, scores: Scores, limit: int, named: list[int]) -> list[int]:
+        """The positions that may be acted on, best first. `named`: those that the query names."""
+        admitted = list(named)
         gate = self.gate(plan)
         if gate is not None and len(admitted) < limit:
             carriers = gate.carriers()
             of_carriers = scores[carriers]
-            of_carriers[np.isinf(of_carriers)] = 0.0  # named ones are admitted already
+            if named:
+                of_carriers[np.isin(carriers, named)] = 0.0  # admitted already
             ranked = [int(carriers[at]) for at in best(of_carriers, limit)]
             if ranked and self.coverage(plan, ranked[0]) >= self.tuning.coverage:
-                finite = scores[~np.isinf(scores)] if admitted else scores
+                finite = np.delete(scores, named) if named else scores
                 floor = self.tuning.relative * float(finite.max())
                 admitted.extend(position for position in ranked if scores[position] >= floor)
         return admitted[:limit]
