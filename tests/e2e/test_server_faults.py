@@ -12,10 +12,10 @@ from tests.wire import agent
 
 MB = 1 << 20
 MODES = (
-    "hang hang_after_probe exit_0 exit_1 exit_by_signal garbage_without_newline odd_bytes wrong_ids asks_back "
-    "old_version version_is_a_number modern_only silent_on_unknown slow_start needs_a_terminal wrapper "
-    "ignores_sigterm stderr_flood huge_result odd_results bad_tools page_two_fails changes_storm progress_flood "
-    "never_answers answers_late many_pages"
+    "hang hang_after_probe exit_0 exit_1 exit_by_signal garbage_without_newline odd_bytes wrong_ids "
+    "asks_back old_version version_is_a_number modern_only silent_on_unknown slow_start "
+    "needs_a_terminal wrapper ignores_sigterm stderr_flood huge_result odd_results bad_tools "
+    "page_two_fails changes_storm progress_flood never_answers answers_late many_pages "
 ).split()
 
 
@@ -149,7 +149,9 @@ def test_a_result_past_the_line_limit(daemon):
 def test_results_that_cannot_be_represented(daemon, kind):
     daemon.wait_servers("odd_results", within_s=45)
     with agent(daemon) as wire:
-        assert "response" in call(wire, "mcp__odd_results__echo", kind="fine")  # three failures would open the breaker
+        assert "response" in call(
+            wire, "mcp__odd_results__echo", kind="fine"
+        )  # three failures would open the breaker
         assert call(wire, "mcp__odd_results__echo", kind=kind)["error"]["code"] == "BAD_RESULT"
 
 

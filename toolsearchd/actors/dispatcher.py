@@ -65,6 +65,23 @@ class Upstream(Protocol):
         """MCP's `CallToolResult` as a map. Raises `ToolsearchdError`."""
 
 
+class _Started:
+    """A sent call: its scope, and its outcome once `ended` is set. The first outcome stands."""
+
+    def __init__(self) -> None:
+        self.scope = trio.CancelScope()
+        self.ended = trio.Event()
+        self.outcome = INDETERMINATE_BY_STOP
+
+    def end(self, outcome: Outcome) -> bool:
+        """False where it has ended already."""
+        if self.ended.is_set():
+            return False
+        self.outcome = outcome
+        self.ended.set()
+        return True
+
+
 class Dispatcher:
     def __init__(
         self,
@@ -79,7 +96,7 @@ class Dispatcher:
         self._activity = activity
         self._limits = limits
         self._nursery: trio.Nursery | None = None
-        self._scopes: dict[Entry, trio.CancelScope] = {}
+        self._started: dict[Entry, _Started] = {}
         self._queues: set[Queue] = set()
         self._draining = False
         self.late_answers = 0
@@ -108,7 +125,7 @@ class Dispatcher:
         """When this returns nothing more of the stopped batches will start. Raises UNKNOWN_BATCH."""
         stopped = queue.stop(key)
         for entry in stopped.running:
-            self._scopes[entry].cancel()
+            self._abandon(entry)
         return {"interrupted": len(stopped.interrupted), "running": len(stopped.running)}
 
     async def drain(self) -> None:
@@ -119,13 +136,20 @@ class Dispatcher:
                 if entry.state is EntryState.QUEUED:
                     queue.finish(entry, Outcome.failed(_SHUTDOWN))
         with trio.move_on_after(self._limits.drain_s):
-            while self._scopes:
+            while self._started:
                 await trio.sleep(0.01)
-        for scope in tuple(self._scopes.values()):
-            scope.cancel()
-        with trio.move_on_after(1):
-            while self._scopes:
+        for entry in tuple(self._started):
+            self._abandon(entry)
+        with trio.move_on_after(1):  # for the cancellations to reach their servers
+            while self._started:
                 await trio.sleep(0.01)
+
+    def _abandon(self, entry: Entry) -> None:
+        """Ends the wait for a started entry; the server is told to cancel, its late answer is dropped."""
+        started = self._started.get(entry)
+        if started is not None:
+            started.end(INDETERMINATE_BY_STOP)
+            started.scope.cancel()
 
     async def _run_batch(
         self,
@@ -210,13 +234,27 @@ class Dispatcher:
     async def _run_started(
         self, entry: Entry, tool: Tool, arguments: dict[str, Any], on_progress: OnProgress | None
     ) -> Outcome:
+        """The started entry's outcome. A stop ends the wait at once, however long cancelling takes below."""
+        assert self._nursery is not None
+        started = _Started()
+        self._started[entry] = started
+        self._nursery.start_soon(self._send, started, tool, arguments, on_progress, entry)
+        await started.ended.wait()
+        return started.outcome
+
+    async def _send(
+        self,
+        started: _Started,
+        tool: Tool,
+        arguments: dict[str, Any],
+        on_progress: OnProgress | None,
+        entry: Entry,
+    ) -> None:
         def report(progress: float, total: float | None, message: str | None) -> None:
             assert on_progress is not None
             on_progress(entry, progress, total, message)
 
-        outcome = INDETERMINATE_BY_STOP
-        with trio.CancelScope() as scope:
-            self._scopes[entry] = scope
+        with started.scope:
             try:
                 spec = self._upstream.spec(tool.server)
                 result = await self._upstream.call(
@@ -232,9 +270,9 @@ class Dispatcher:
             except Exception as error:  # a bug below must cost this entry only
                 log.exception("the call of %s failed", tool.public_name)
                 outcome = Outcome.failed(ToolsearchdError("INTERNAL", f"the call failed: {error!r}"))
-            finally:
-                del self._scopes[entry]
-        return outcome
+            if not started.end(outcome):
+                self.late_answers += 1
+        self._started.pop(entry, None)
 
 
 _SHUTDOWN = ToolsearchdError("INTERRUPTED", "the daemon stopped before this entry was sent; nothing happened")
