@@ -42,3 +42,10 @@ def test_every_row_names_a_test_that_exists_or_what_is_missing():
             if not file.is_file() or not re.search(rf"def {re.escape(name)}\b", file.read_text()):
                 wrong.append(f"{fault}: {reference}")
     assert not wrong, "\n".join(wrong)
+
+
+def test_warnings_are_errors():
+    import tomllib
+
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
+    assert settings["filterwarnings"][0] == "error"

@@ -166,7 +166,8 @@ def needs_a_terminal():
 
 def wrapper():
     """Three processes deep, the last one out of the group."""
-    code = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(3600)'], start_new_session=True)"
+    sleeper = "[sys.executable, '-c', 'import time; time.sleep(3600)']"
+    code = f"import subprocess, sys; subprocess.Popen({sleeper}, start_new_session=True)"
     subprocess.Popen([sys.executable, "-c", code])
     serve()
 
