@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from hashlib import blake2b
@@ -40,13 +41,13 @@ def _name(prefix: str, server: str, tool: str, longest: int) -> str:
     # The first `__` after the prefix ends the server, unless the server's own name could hold it.
     ambiguous = "__" in f"{server}_" or not server
     if safe == plain and len(plain) <= longest and not ambiguous and not _LOOKS_DIGESTED.search(plain):
-        return plain
+        return sys.intern(plain)  # several tables hold it: one string object serves all
     digest = blake2b(f"{len(server)}:{server}{tool}".encode("utf-8", "surrogatepass"), digest_size=16)
     room = longest - DIGEST_CHARS - 1
     if len(safe) > room:
         head = room // 2
         safe = f"{safe[:head]}-{safe[len(safe) - (room - head - 1) :]}"
-    return f"{safe}_{digest.hexdigest()[:DIGEST_CHARS]}"
+    return sys.intern(f"{safe}_{digest.hexdigest()[:DIGEST_CHARS]}")
 
 
 def hermes_name(server: str, tool: str) -> str:

@@ -121,11 +121,11 @@ class Snapshot:
         index = next(iter(self.indexes.values()), None)
         if index is None or not name:
             return None
-        readings = [index.exact.get(name.lower(), ()) if self.indexes.get("default") is index else ()]
+        readings = [index.named(name.lower()) if self.indexes.get("default") is index else ()]
         readings += [self._pair(server, tool) for server, tool in _pairs(name)]
         if name.lower().startswith("mcp_"):
             readings.append(self._single_underscores(name[4:]))
-        readings.append(index.bare.get(name.lower(), ()))
+        readings.append(index.bearing(name.lower()))
         for docs in readings:
             granted = [doc for doc in docs if doc in mask]
             if len(granted) == 1:

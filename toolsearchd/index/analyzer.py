@@ -24,7 +24,7 @@ VERSION = 1  # raise when any analyzer's terms change for the same text
 FIELDS = ("name", "server", "description", "parameters", "parameter_descriptions", "aliases")
 NAME, SERVER, DESCRIPTION, PARAMETERS, PARAMETER_DESCRIPTIONS, ALIASES = range(len(FIELDS))
 
-_KEPT_STEMS = 200_000  # distinct words of 100,000 real tools: about 60,000
+_KEPT_STEMS = 1 << 16  # 100,000 real tools hold about 60,000 distinct words
 
 # A script says which stemmer to use; Latin is shared by many languages, so those are configured.
 _SCRIPT_LANGUAGES = (

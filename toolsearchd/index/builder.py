@@ -6,6 +6,7 @@ added under new, larger doc ids, removed ones only leave the live set.
 
 from __future__ import annotations
 
+import sys
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -17,7 +18,7 @@ from pyroaring import BitMap
 
 from toolsearchd.index.analyzer import Analyzer, make_analyzer
 from toolsearchd.index.document import Analysis, Document
-from toolsearchd.index.postings import Index, Posting, narrow
+from toolsearchd.index.postings import Docs, Index, Posting, as_tuple, narrowed
 
 _POSTINGS_A_STEP = 2_000  # about 0.5 ms
 _NAMES_A_STEP = 500
@@ -57,15 +58,15 @@ class Compile:
                 entry[1].extend(row)
             docs.append(doc)
             lengths.extend(analysis.lengths)
-            names.append((analysis.key.lower(), analysis.bare.lower()))
+            # Most names are in lower case already: one string object serves every table.
+            names.append((sys.intern(analysis.key.lower()), sys.intern(analysis.bare.lower())))
             yield True
         postings = dict(previous.postings)
         yield True
         work = 0
         while collected:
             term, (ids, rows) = collected.popitem()  # freed as it is used, not all at once
-            counts = narrow(np.frombuffer(rows, np.dtype(typecode)).reshape(-1, width))
-            postings[term] = _joined(postings.get(term), BitMap(ids), counts)
+            postings[term] = _joined(postings.get(term), Posting(BitMap(ids), *narrowed(rows, typecode)))
             work += 64 + len(ids)
             if work > _POSTINGS_A_STEP:
                 work = 0
@@ -116,10 +117,15 @@ def analyse_encoded(
     return [maker.analyse(decoder.decode(document)) for document in documents]
 
 
-def _joined(old: Posting | None, docs: BitMap, counts: npt.NDArray[Any]) -> Posting:
+def _joined(old: Posting | None, new: Posting) -> Posting:
+    """Both postings in one; the new doc ids are the larger ones."""
     if old is None:
-        return Posting(docs, counts)
-    return Posting(old.docs | docs, np.concatenate((old.frequencies, counts)))
+        return new
+    if old.type == new.type:
+        return Posting(old.docs | new.docs, old.rows + new.rows, old.type)
+    wide = max(old.type, new.type, key="BHI".index)
+    rows = (np.frombuffer(part.rows, np.dtype(part.type)).astype(np.dtype(wide)) for part in (old, new))
+    return Posting(old.docs | new.docs, b"".join(part.tobytes() for part in rows), wide)
 
 
 def _extended(
@@ -133,12 +139,11 @@ def _extended(
     return longer
 
 
-def _name(
-    names: dict[str, tuple[int, ...]], live: BitMap, added: Iterable[tuple[str, int]]
-) -> Iterator[bool]:
+def _name(names: dict[str, Docs], live: BitMap, added: Iterable[tuple[str, int]]) -> Iterator[bool]:
     """Adds doc ids to names. Dead ids stay until a name is next written; no mask holds them."""
     for at, (name, doc) in enumerate(added):
         before = names.get(name)
-        names[name] = (doc,) if before is None else (*(old for old in before if old in live), doc)
+        kept = () if before is None else tuple(old for old in as_tuple(before) if old in live)
+        names[name] = (*kept, doc) if kept else doc
         if at % _NAMES_A_STEP == 0:
             yield True

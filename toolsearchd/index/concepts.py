@@ -144,7 +144,7 @@ class Concepts:
         doc = int(self.scope.docs[position])
         if posting is None or doc not in posting.docs:
             return [0.0] * len(FIELDS)
-        counts = posting.frequencies[posting.docs.rank(doc) - 1]
+        counts = posting.frequencies(len(FIELDS))[posting.docs.rank(doc) - 1]
         return [float(counts[field] / self._norm(field)[position]) for field in range(len(FIELDS))]
 
     def _single(self, stem: str) -> TermImpact:

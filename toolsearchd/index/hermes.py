@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from toolsearchd.index.analyzer import HermesAnalyzer, HermesV1Analyzer
+from toolsearchd.index.postings import as_tuple
 from toolsearchd.index.scope import Positions, Scope, Scores, best
 from toolsearchd.index.searcher import Group, Hit
 
@@ -76,7 +77,7 @@ class HermesSearcher:
         return found
 
     def _hits(self, query: str, scores: Scores, limit: int) -> list[Hit]:
-        named = self.scope.positions(self.scope.index.exact.get(query.strip().lower(), ()))
+        named = self.scope.positions(self.scope.index.named(query.strip().lower()))
         for position in named:
             scores[position] = math.inf
         return [
@@ -99,6 +100,6 @@ class HermesV1Searcher(HermesSearcher):
             index = self.scope.index
             for name, docs in index.exact.items():
                 if wanted in name:
-                    scores[self.scope.positions(docs)] = SUBSTRING_SCORE
+                    scores[self.scope.positions(as_tuple(docs))] = SUBSTRING_SCORE
         hits = [Hit(int(self.scope.docs[at]), float(scores[at])) for at in best(scores, limit)]
         return Group(matches=hits, diagnostics={"query_tokens": tokens})

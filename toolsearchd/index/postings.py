@@ -7,21 +7,30 @@ every statistic is taken inside a mask, so nothing can see it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 from pyroaring import BitMap
 
 Ids = npt.NDArray[np.uint32]
+Docs = int | tuple[int, ...]  # one doc id, or several
 Counts = npt.NDArray[np.unsignedinteger]  # as narrow as its largest value allows
 
 
-class Posting(NamedTuple):
-    """One term: where it occurs, and how often in each field. Row i belongs to the i-th id of `docs`."""
+class Posting(msgspec.Struct, frozen=True, gc=False):
+    """One term: where it occurs, and how often in each field. Row i belongs to the i-th id of `docs`.
+
+    Most terms occur in one document: plain bytes cost a third of an array object.
+    """
 
     docs: BitMap
-    frequencies: Counts  # shape (documents, fields)
+    rows: bytes  # counts, row by row
+    type: str  # their array typecode, as narrow as the largest allows
+
+    def frequencies(self, width: int) -> Counts:
+        """The counts, shape (documents, fields)."""
+        return np.frombuffer(self.rows, np.dtype(self.type)).reshape(-1, width)
 
     def ids(self) -> Ids:
         """The doc ids, ascending."""
@@ -42,8 +51,8 @@ class Index:
         postings: Mapping[str, Posting],
         lengths: npt.NDArray[np.uint32],
         live: BitMap,
-        exact: Mapping[str, tuple[int, ...]],
-        bare: Mapping[str, tuple[int, ...]],
+        exact: Mapping[str, Docs],
+        bare: Mapping[str, Docs],
     ) -> None:
         self.fields = fields
         self.fingerprint = fingerprint
@@ -51,8 +60,8 @@ class Index:
         self.postings = postings
         self.lengths = lengths  # tokens: shape (doc ids, fields)
         self.live = live
-        self.exact = exact  # full name, lower case → doc ids
-        self.bare = bare  # tool's own name, lower case → doc ids
+        self.exact = exact  # full name, lower case
+        self.bare = bare  # tool's own name, lower case
 
     @classmethod
     def empty(cls, fields: tuple[str, ...], fingerprint: str, frequencies_type: str = "B") -> Index:
@@ -70,17 +79,29 @@ class Index:
     def __len__(self) -> int:
         return len(self.live)
 
+    def named(self, name: str) -> tuple[int, ...]:
+        """Doc ids of this full name, in lower case. Some may be dead."""
+        return as_tuple(self.exact.get(name, ()))
+
+    def bearing(self, name: str) -> tuple[int, ...]:
+        """Doc ids of the tools whose own name, in lower case, is this. Some may be dead."""
+        return as_tuple(self.bare.get(name, ()))
+
     def document_frequency(self, term: str, mask: BitMap) -> int:
         """In how many of the mask's documents the term occurs."""
         posting = self.postings.get(term)
         return posting.docs.intersection_cardinality(mask) if posting else 0
 
 
-def narrow(counts: Counts) -> Counts:
-    """The same counts in the smallest unsigned type."""
-    if counts.dtype == np.uint8:
-        return counts
+def as_tuple(docs: Docs) -> tuple[int, ...]:
+    return (docs,) if isinstance(docs, int) else docs
+
+
+def narrowed(rows: bytes | bytearray, typecode: str) -> tuple[bytes, str]:
+    """The same counts in the smallest unsigned type, and its typecode."""
+    if typecode == "B":
+        return bytes(rows), typecode
+    counts = np.frombuffer(rows, np.dtype(typecode))
     top = int(counts.max()) if counts.size else 0
-    if top < 1 << 8:
-        return counts.astype(np.uint8)
-    return counts.astype(np.uint16) if top < 1 << 16 else counts
+    smallest = "B" if top < 1 << 8 else "H" if top < 1 << 16 else typecode
+    return counts.astype(np.dtype(smallest)).tobytes(), smallest

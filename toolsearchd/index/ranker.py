@@ -61,10 +61,10 @@ class DefaultSearcher:
         """Positions of tools that the query names: a full public name, or a name that only one tool bears."""
         index = self.scope.index
         wanted = query.strip().lower()
-        full = self.scope.positions(index.exact.get(wanted, ()))
+        full = self.scope.positions(index.named(wanted))
         if full:
             return full
-        bare = self.scope.positions(index.bare.get(wanted, ()))
+        bare = self.scope.positions(index.bearing(wanted))
         return bare if len(bare) == 1 else []
 
     def scores(self, plan: Plan) -> Scores:

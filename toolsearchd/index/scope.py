@@ -62,9 +62,8 @@ class Scope:
             return np.zeros(0, np.int32), np.zeros((0, len(self.index.fields)), np.uint8)
         positions = self.position_of[posting.ids()]
         kept = positions >= 0
-        if kept.all():
-            return positions, posting.frequencies
-        return positions[kept], posting.frequencies[kept]
+        frequencies = posting.frequencies(len(self.index.fields))
+        return (positions, frequencies) if kept.all() else (positions[kept], frequencies[kept])
 
     def positions(self, docs: Sequence[int]) -> list[int]:
         """Positions of those doc ids that the scope holds, ascending."""
