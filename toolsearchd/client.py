@@ -1,4 +1,4 @@
-"""The Python client: `AsyncClient` (trio) and its blocking face `Client`; `ControlClient` for the person's side.
+"""The Python client: `AsyncClient` (trio), its blocking face `Client`; `ControlClient` for people.
 
     with Client(client="my-agent", cwd="/project") as agent:
         agent.search(["github create issue"])

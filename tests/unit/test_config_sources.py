@@ -56,7 +56,7 @@ def test_variables_by_each_formats_own_rules(format_, written, expanded):
 
 
 def test_json_as_editors_write_it():
-    text = '\ufeff{\r\n // a comment\n "servers": {"s": {"command": "x", /* y */ "args": ["// no", "a,]"],},},\n}'
+    text = '\ufeff{\r\n // a comment\n "servers": {"s": {"command": "x", /* y */ "args": ["// no", "a,]"],}}}'
     (spec,) = parse("vscode", text).servers
     assert spec.command == ("x", "// no", "a,]")
 

@@ -1,0 +1,88 @@
+"""May this call run? The person's rules first, then the server's own setting, then the default."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from typing import Any, Literal
+
+import msgspec
+
+from toolsearchd.config.settings import Approval, ApprovalRule
+
+Then = Literal["allow", "ask", "deny"]
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """`rule` says which word decided, for prompts, errors and the journal."""
+
+    then: Then
+    rule: str
+
+
+def decide(
+    approval: Approval,
+    *,
+    profile: str,
+    server: str,
+    tool: str,
+    read_only: bool | None,
+    destructive: bool | None,
+    trust: Literal["full", "untrusted"],
+    server_approval: Literal["allow", "ask", "deny", ""],
+    arguments: Mapping[str, Any],
+    public_name: str = "",
+) -> Decision:
+    """The first rule that matches decides; `arguments` are those that would be sent."""
+    for at, rule in enumerate(approval.rules):
+        facts = {"readOnlyHint": read_only, "destructiveHint": destructive}
+        if _matches(rule, profile, server, (tool, f"{server}/{tool}", public_name), facts, arguments):
+            return Decision(rule.then, f"approval.rules[{at}]")
+    if server_approval:
+        return Decision(server_approval, f"approval of the server {server}")
+    if approval.default != "ask-destructive":
+        return Decision(approval.default, f"approval.default: {approval.default}")
+    if destructive is True:
+        return Decision("ask", "approval.default: the tool says that it destroys")
+    if trust == "untrusted" and read_only is not True:
+        return Decision("ask", "approval.default: its server is untrusted and it is not read-only")
+    return Decision("allow", "approval.default")
+
+
+def _matches(
+    rule: ApprovalRule,
+    profile: str,
+    server: str,
+    names: tuple[str, ...],
+    facts: Mapping[str, bool | None],
+    arguments: Mapping[str, Any],
+) -> bool:
+    if rule.profile is not None and not fnmatchcase(profile, rule.profile):
+        return False
+    if rule.server is not None and not fnmatchcase(server, rule.server):
+        return False
+    if rule.tool is not None and not any(fnmatchcase(name, rule.tool) for name in names):
+        return False
+    if rule.annotation is not None and not _has_annotation(rule.annotation, facts):
+        return False
+    return all(_argument_matches(arguments, path, wanted) for path, wanted in (rule.arguments or {}).items())
+
+
+def _has_annotation(annotation: str, facts: Mapping[str, bool | None]) -> bool:
+    """`destructiveHint`, or `readOnlyHint=false`: the hint has that value exactly."""
+    name, _, value = annotation.partition("=")
+    return facts.get(name.strip()) is (value.strip().lower() != "false")
+
+
+def _argument_matches(arguments: Mapping[str, Any], path: str, wanted: Any) -> bool:
+    """A dotted path: a glob for text, equality for the rest, any of a list."""
+    value: Any = arguments
+    for part in path.split("."):
+        if not isinstance(value, Mapping) or part not in value:
+            return False
+        value = value[part]
+    options = wanted if isinstance(wanted, list) else [wanted]
+    return any(
+        fnmatchcase(value, option) if isinstance(option, str) and isinstance(value, str) else value == option
+        for option in options
+    )
