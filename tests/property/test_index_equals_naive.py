@@ -12,7 +12,7 @@ from pyroaring import BitMap
 
 from tests.property.naive_search import REFERENCE, NaiveDefault
 from toolsearchd.index.analyzer import make_analyzer
-from toolsearchd.index.builder import Compile, compile_index
+from toolsearchd.index.builder import Compile, compacted, compile_index
 from toolsearchd.index.document import Document
 from toolsearchd.index.lexicon import Lexicon
 from toolsearchd.index.postings import Index
@@ -139,4 +139,16 @@ def test_changes_one_by_one_equal_a_compile_from_scratch(
     left = [documents[doc] for doc in index.live]
     fresh = default_searcher(compile_index(analyzer, left), left, BitMap(range(len(left))))
     grown = default_searcher(index, documents, index.live)
-    assert readable(grown.search(text, 5), documents) == readable(fresh.search(text, 5), left)
+    expected = readable(fresh.search(text, 5), left)
+    assert readable(grown.search(text, 5), documents) == expected
+    # And again when the dead ones are swept out.
+    renumbered = np.full(len(documents), -1, np.int32)
+    renumbered[list(index.live)] = np.arange(len(left), dtype=np.int32)
+    sweep = compacted(index, renumbered)
+    while True:
+        try:
+            next(sweep)
+        except StopIteration as done:
+            swept: Index = done.value
+            break
+    assert readable(default_searcher(swept, left, swept.live).search(text, 5), left) == expected

@@ -121,6 +121,24 @@ def test_another_analyzer_is_compiled_over_the_same_ids() -> None:
     assert [second.tools[hit.doc].name for hit in hits] == ["list_channels"]  # type: ignore[union-attr]
 
 
+def test_dead_documents_are_swept_out() -> None:
+    steady = source("steady", tool("stay", "remains in place"), tool("stop", "halts it"))
+    snapshot = compiled(steady, SLACK)
+    before = {name: found(snapshot, name) for name in ("remains", "halts", "message", "version")}
+    largest = 0
+    for version in range(24):
+        busy = source("busy", *(tool(f"tool_{n}", f"version {version} of {n}") for n in range(50)))
+        snapshot = compiled(busy, steady, SLACK, previous=snapshot)
+        largest = max(largest, len(snapshot.tools))
+    assert largest < 1_200
+    assert len(snapshot.tools) < largest
+    snapshot = compiled(steady, SLACK, previous=snapshot)
+    assert {name: found(snapshot, name) for name in before} == before
+    for at, known in enumerate(snapshot.tools):
+        assert known is None or snapshot.by_public[known.public_name] == at
+    assert snapshot.resolve("stay", snapshot.live) == snapshot.by_public["mcp__steady__stay"]
+
+
 def test_aliases_are_indexed_and_change_only_their_tools() -> None:
     first = compiled(GITHUB, SLACK)
     aliased = source("slack", *SLACK.definitions, aliases=(("post_*", ("dm", "whisper")),))

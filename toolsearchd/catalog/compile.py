@@ -16,7 +16,7 @@ from toolsearchd.catalog.model import Definition, Source, Tool
 from toolsearchd.catalog.naming import hermes_name, public_name
 from toolsearchd.catalog.snapshot import Snapshot, document_digest
 from toolsearchd.index.analyzer import Analyzer
-from toolsearchd.index.builder import Compile, empty_index
+from toolsearchd.index.builder import Compile, compacted, empty_index
 from toolsearchd.index.document import Analysis, Document
 from toolsearchd.index.postings import Index
 from toolsearchd.limits import Limits
@@ -27,6 +27,7 @@ _ANALYSED_CHARS = Limits().analysed_bytes
 _PARAMETER_CHARS = 200  # a property's name: longer ones are no words
 _NESTED_LEVELS = 3
 _SORTED_A_STEP = 500
+_DEAD_MIN = 1_000  # fewer dead doc ids than this are not worth a renumbering
 _REMEMBERED = 1_000  # a compile of more documents keeps no analyses: the postings hold what they said
 _NESTED_MAX = 200  # properties below the top level that are indexed
 
@@ -136,6 +137,9 @@ class SnapshotCompile:
         if unchanged:
             return
         name_order = yield from self._name_order()
+        dead = len(self._tools) - len(self._catalog_order)
+        if dead > max(_DEAD_MIN, len(self._catalog_order)):
+            name_order, indexes = yield from self._renumber(name_order, indexes)
         self.snapshot = Snapshot(
             generation=previous.generation + 1,
             sources=self._sources,
@@ -230,6 +234,26 @@ class SnapshotCompile:
         for doc in new:
             ordered.insert(bisect_left(ordered, self._public_of(doc), key=self._public_of), doc)
         return np.asarray(ordered, dtype=np.int32)
+
+    def _renumber(
+        self, name_order: Any, indexes: dict[str, Index]
+    ) -> Generator[bool, None, tuple[Any, dict[str, Index]]]:
+        """Gives the live documents new ids without holes: more of the old ones are dead than alive."""
+        alive = np.fromiter((tool is not None for tool in self._tools), dtype=bool, count=len(self._tools))
+        renumbered = np.where(alive, np.cumsum(alive) - 1, -1).astype(np.int32)
+        yield True
+        for name, index in indexes.items():
+            indexes[name] = yield from compacted(index, renumbered)
+        self._tools = [tool for tool in self._tools if tool is not None]
+        self._digests = [digest for digest in self._digests if digest]
+        yield True
+        self._by_public = {name: int(renumbered[doc]) for name, doc in self._by_public.items()}
+        yield True
+        for source, docs in self._docs_of.items():
+            self._docs_of[source] = BitMap(renumbered[np.frombuffer(docs.to_array(), np.uint32)])
+            yield True
+        self._catalog_order = renumbered[self._catalog_order].tolist()
+        return renumbered[name_order], indexes
 
     def _public_of(self, doc: int) -> str:
         tool = self._tools[doc]

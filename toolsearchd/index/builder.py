@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -90,6 +90,46 @@ class Compile:
             exact=exact,
             bare=bare,
         )
+
+
+def compacted(index: Index, renumbered: npt.NDArray[np.int32]) -> Generator[bool, None, Index]:
+    """The same index without its dead documents, in small steps.
+
+    `renumbered`: old doc id → new one, ascending as the old ones are; -1 for a dead document.
+    """
+    width = len(index.fields)
+    postings: dict[str, Posting] = {}
+    work = 0
+    for term, posting in index.postings.items():
+        docs = renumbered[posting.ids()]
+        kept = docs >= 0
+        if kept.any():
+            rows = posting.frequencies(width)[kept].tobytes()
+            postings[term] = Posting(BitMap(docs[kept].astype(np.uint32)), rows, posting.type)
+        work += 64 + len(docs)
+        if work > _POSTINGS_A_STEP:
+            work = 0
+            yield True
+    tables: list[dict[str, Docs]] = []
+    for names in (index.exact, index.bare):
+        table: dict[str, Docs] = {}
+        for at, (name, several) in enumerate(names.items()):
+            docs_of_name = tuple(new for doc in as_tuple(several) if (new := int(renumbered[doc])) >= 0)
+            if docs_of_name:
+                table[name] = docs_of_name[0] if len(docs_of_name) == 1 else docs_of_name
+            if at % _NAMES_A_STEP == 0:
+                yield True
+        tables.append(table)
+    return Index(
+        fields=index.fields,
+        fingerprint=index.fingerprint,
+        frequencies_type=index.frequencies_type,
+        postings=postings,
+        lengths=index.lengths[np.flatnonzero(renumbered[: len(index.lengths)] >= 0)],
+        live=BitMap(range(len(index.live))),
+        exact=tables[0],
+        bare=tables[1],
+    )
 
 
 def empty_index(analyzer: Analyzer) -> Index:
