@@ -119,6 +119,7 @@ def test_a_full_window_is_busy_and_a_stop_still_works(daemon):
     with agent(daemon) as wire:
         wire.send(*({"op": "call", "id": n, "calls": [call, call]} for n in range(16)))
         assert wire.ask({"op": "ping", "id": 99})["code"] == "BUSY"
+        wait_until(lambda: daemon.server("steady")["in_flight"] >= 8)
         began = time.monotonic()
         wire.send({"op": "stop", "id": 100})
         replies = [wire.recv() for _ in range(17)]
