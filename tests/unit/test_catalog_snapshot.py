@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from pyroaring import BitMap
@@ -15,6 +15,7 @@ from toolsearchd.catalog.grant import Grant
 from toolsearchd.catalog.model import Definition, Source
 from toolsearchd.catalog.snapshot import Snapshot
 from toolsearchd.index.analyzer import make_analyzer
+from toolsearchd.index.document import Analysis, Document
 from toolsearchd.limits import Limits
 
 ANALYZERS = {name: make_analyzer(name) for name in ("default", "hermes")}
@@ -119,6 +120,32 @@ def test_another_analyzer_is_compiled_over_the_same_ids() -> None:
     assert second.by_public == first.by_public
     hits = second.searcher("hermes", second.live).search("channels", 5).matches
     assert [second.tools[hit.doc].name for hit in hits] == ["list_channels"]  # type: ignore[union-attr]
+
+
+class Stumbling:
+    """The default analyzer, but one word makes it fail."""
+
+    name = "default"
+    fields = ANALYZERS["default"].fields
+    frequencies_type = ANALYZERS["default"].frequencies_type
+    options: ClassVar[dict[str, Any]] = {}
+    fingerprint = "stumbling"
+
+    def analyse(self, document: Document) -> Analysis:
+        if "poison" in document.description:
+            raise RuntimeError("poisoned")
+        return ANALYZERS["default"].analyse(document)
+
+
+def test_a_poisoned_tool_keeps_no_other_out() -> None:
+    sources = (source("bad", tool("one", "poison"), tool("two", "harmless words")), SLACK)
+    work = SnapshotCompile(Snapshot.empty(), sources, analyzers={"default": Stumbling()})
+    while work.step():
+        pass
+    assert [(server, name) for server, name, _ in work.failed] == [("bad", "one")]
+    assert found(work.snapshot, "harmless") == ["mcp__bad__two"]
+    assert found(work.snapshot, "one poison") == []
+    assert work.snapshot.resolve("bad/one", work.snapshot.live) is not None
 
 
 def test_dead_documents_are_swept_out() -> None:

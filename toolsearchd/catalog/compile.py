@@ -18,7 +18,7 @@ from toolsearchd.catalog.snapshot import Snapshot, document_digest
 from toolsearchd.index.analyzer import Analyzer
 from toolsearchd.index.builder import Compile, compacted, empty_index
 from toolsearchd.index.document import Analysis, Document
-from toolsearchd.index.postings import Index
+from toolsearchd.index.postings import Index, bitmap
 from toolsearchd.limits import Limits
 
 MemoKey = tuple[str, str]  # (analyzer name, document digest)
@@ -54,6 +54,7 @@ class SnapshotCompile:
         self._memo: dict[MemoKey, Analysis] = {}
         self._known = memo or {}
         self.memo: dict[MemoKey, Analysis] = {}  # what a small change used: it may flip back
+        self.failed: list[tuple[str, str, str]] = []  # server, tool, error: callable, but no search finds it
         self.missing: list[tuple[str, str, Document]] = []
         self._new: list[tuple[int, str, Source, Definition]] = []  # doc id, digest, where it comes from
         self._gone = BitMap()
@@ -209,7 +210,13 @@ class SnapshotCompile:
         """Given analyses are let go as they are used; what was not given is analysed here."""
         for doc, digest, source, definition in documents:
             key = (analyzer.name, digest)
-            analysis = self._memo.pop(key, None) or analyzer.analyse(document_of(source, definition))
+            analysis = self._memo.pop(key, None)
+            if analysis is None:
+                try:
+                    analysis = analyzer.analyse(document_of(source, definition))
+                except Exception as error:  # noqa: BLE001 - one poisoned tool must not keep all others out
+                    self.failed.append((source.name, definition.name, repr(error)))
+                    continue
             if len(self._new) <= _REMEMBERED:
                 self.memo[key] = analysis
             yield doc, analysis
@@ -250,7 +257,7 @@ class SnapshotCompile:
         self._by_public = {name: int(renumbered[doc]) for name, doc in self._by_public.items()}
         yield True
         for source, docs in self._docs_of.items():
-            self._docs_of[source] = BitMap(renumbered[np.frombuffer(docs.to_array(), np.uint32)])
+            self._docs_of[source] = bitmap(renumbered[np.frombuffer(docs.to_array(), np.uint32)])
             yield True
         self._catalog_order = renumbered[self._catalog_order].tolist()
         return renumbered[name_order], indexes

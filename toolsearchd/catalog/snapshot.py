@@ -17,7 +17,7 @@ from pyroaring import BitMap
 from toolsearchd.catalog.model import Source, Tool
 from toolsearchd.catalog.naming import near_names, public_name
 from toolsearchd.index.analyzer import ANALYZERS
-from toolsearchd.index.postings import Index
+from toolsearchd.index.postings import Index, bitmap
 from toolsearchd.index.searcher import Searcher, make_searcher
 
 Ids = npt.NDArray[np.int32]
@@ -62,7 +62,7 @@ class Snapshot:
         self.catalog_order = catalog_order  # live doc ids, config order, then the server's own
         self.name_order = name_order  # live doc ids by public name
         self.indexes = indexes  # by analyzer name
-        self.live = BitMap(catalog_order)
+        self.live = bitmap(catalog_order)
         self.order = np.full(len(tools), -1, dtype=np.int32)  # doc id → place in catalog order
         self.order[catalog_order] = np.arange(len(catalog_order), dtype=np.int32)
 

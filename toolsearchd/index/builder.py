@@ -18,7 +18,7 @@ from pyroaring import BitMap
 
 from toolsearchd.index.analyzer import Analyzer, make_analyzer
 from toolsearchd.index.document import Analysis, Document
-from toolsearchd.index.postings import Docs, Index, Posting, as_tuple, narrowed
+from toolsearchd.index.postings import Docs, Index, Posting, as_tuple, bitmap, narrowed
 
 _POSTINGS_A_STEP = 2_000  # about 0.5 ms
 _NAMES_A_STEP = 500
@@ -105,7 +105,7 @@ def compacted(index: Index, renumbered: npt.NDArray[np.int32]) -> Generator[bool
         kept = docs >= 0
         if kept.any():
             rows = posting.frequencies(width)[kept].tobytes()
-            postings[term] = Posting(BitMap(docs[kept].astype(np.uint32)), rows, posting.type)
+            postings[term] = Posting(bitmap(docs[kept]), rows, posting.type)
         work += 64 + len(docs)
         if work > _POSTINGS_A_STEP:
             work = 0

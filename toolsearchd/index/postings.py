@@ -6,6 +6,7 @@ every statistic is taken inside a mask, so nothing can see it.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping
 
 import msgspec
@@ -91,6 +92,11 @@ class Index:
         """In how many of the mask's documents the term occurs."""
         posting = self.postings.get(term)
         return posting.docs.intersection_cardinality(mask) if posting else 0
+
+
+def bitmap(ids: npt.NDArray[np.integer]) -> BitMap:
+    """A set of these ids. (Given a numpy array itself, BitMap walks it in Python: 10 ms for 100,000.)"""
+    return BitMap(array("I", ids.astype(np.uint32).tobytes()))
 
 
 def as_tuple(docs: Docs) -> tuple[int, ...]:
