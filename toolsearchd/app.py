@@ -31,6 +31,7 @@ from toolsearchd.catalog.model import Source
 from toolsearchd.config.settings import Settings
 from toolsearchd.doors.mcp import McpDoor
 from toolsearchd.upstream.fleet import Fleet
+from toolsearchd.upstream.sdk import load_sdk
 
 log = logging.getLogger(__name__)
 
@@ -80,7 +81,12 @@ class Daemon:
         self.desk = ControlDesk(
             watcher=watcher, fleet=self.fleet, cataloger=self.cataloger, sessions=self.sessions
         )
-        self.door = McpDoor(open_session=self.sessions.open, close_session=self.sessions.close, limits=limits)
+        self.door = McpDoor(
+            open_session=self.sessions.open,
+            close_session=self.sessions.close,
+            limits=limits,
+            load_sdk=load_sdk,
+        )
         watcher.on_change.append(self._config_changed)
         self.cataloger.on_snapshot.append(self._snapshot_changed)
         self._stop = trio.Event()

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 import msgspec
 import trio
 
+from toolsearchd.actors.slices import Slices
 from toolsearchd.actors.worker import Worker, WorkerError
 from toolsearchd.catalog.compile import SnapshotCompile
 from toolsearchd.catalog.model import Source
@@ -67,7 +68,7 @@ class Cataloger:
 
     async def _compile(self) -> None:
         started = time.perf_counter()
-        slices = _Slices(self._limits.compile_slice_s)
+        slices = Slices(self._limits.compile_slice_s)
         compile_ = SnapshotCompile(self.snapshot, self._sources(), analyzers=self._analyzers, memo=self._memo)
         for _ in compile_.prepare():
             await slices.breathe()
@@ -90,7 +91,7 @@ class Cataloger:
         for tell in self.on_snapshot:
             tell(self.snapshot.generation)
 
-    async def _analyse_elsewhere(self, compile_: SnapshotCompile, slices: _Slices) -> None:
+    async def _analyse_elsewhere(self, compile_: SnapshotCompile, slices: Slices) -> None:
         """Has the worker process analyse what is missing; without it, the compile does so, in slices."""
         by_analyzer: dict[str, list[tuple[str, str]]] = {}
         documents: Mapping[tuple[str, str], object] = {
@@ -115,16 +116,3 @@ class Cataloger:
                     compile_.give(analyses)
         except WorkerError as error:
             log.warning("analysing %d documents in the daemon itself: %s", len(documents), error)
-
-
-class _Slices:
-    """Lets other tasks run after each `slice_s` of work."""
-
-    def __init__(self, slice_s: float) -> None:
-        self._slice_s = slice_s
-        self._until = time.perf_counter() + slice_s
-
-    async def breathe(self) -> None:
-        if time.perf_counter() >= self._until:
-            await trio.lowlevel.checkpoint()
-            self._until = time.perf_counter() + self._slice_s

@@ -17,10 +17,12 @@ import msgspec
 import trio
 
 from toolsearchd.actors.cataloger import Cataloger
+from toolsearchd.actors.slices import Slices
 from toolsearchd.actors.worker import Worker, WorkerError
 from toolsearchd.catalog.grant import Grant
 from toolsearchd.config.settings import Settings
 from toolsearchd.disclosure.dialects import DIALECTS
+from toolsearchd.disclosure.texts import ToolTexts
 from toolsearchd.disclosure.tokens import encoding_for, estimate_tokens
 from toolsearchd.disclosure.view import Assembled, View
 from toolsearchd.limits import Limits
@@ -63,6 +65,7 @@ class Evaluator:
         self._views: dict[tuple[Grant, str, str], View] = {}
         self._assembled: dict[ViewKey, Assembled] = {}  # of the newest snapshot
         self._in_use: dict[ViewKey, None] = {}  # recently assembled keys, newest last
+        self._texts = ToolTexts()  # cleaned and shortened once per definition, for all views
         self._counts: dict[tuple[str, bytes], int] = {}
         self._work = trio.Event()
 
@@ -95,6 +98,7 @@ class Evaluator:
                 dialect=DIALECTS[key.dialect],
                 settings=self._settings().tool_search,
                 limits=self._limits,
+                texts=self._texts,
             )
         return view
 
@@ -107,6 +111,9 @@ class Evaluator:
         encoding = key.encoding or encoding_for(key.model)
         while (found := self._assembled.get(key)) is None:
             view = self.view(key)
+            slices = Slices(self._limits.compile_slice_s)
+            for _ in view.prepare():
+                await slices.breathe()
             await self._count(encoding, view.texts_to_count())
             if view is self.view(key):  # else a newer snapshot came meanwhile
                 self._assembled[key] = view.assemble(

@@ -1,108 +1,94 @@
-"""The three bridge tools as a model sees them. Constant, but for the listing that may be embedded."""
+"""The three bridge tools as a model sees them. Constant bytes, but for the listing that may be embedded."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from toolsearchd.disclosure.listing import Form
+import msgspec
 
-BRIDGE_NAMES = ("tool_search", "tool_describe", "tool_call")
+from toolsearchd.disclosure.listing import Form, Listing
 
-_SEARCH = (
-    "Find tools among the {count} that are not listed with their schemas. Each query is a few keywords: "
-    "service + action + object, such as `github create issue`; no questions, no filler words. "
-    "Send several queries at once for several needs. Then tool_describe the names, then tool_call."
+SEARCH, DESCRIBE, CALL = "tool_search", "tool_describe", "tool_call"
+BRIDGE_NAMES = (SEARCH, DESCRIBE, CALL)
+
+
+class BridgeTexts(msgspec.Struct, frozen=True, kw_only=True):
+    """A dialect's descriptions of the three."""
+
+    search: str
+    describe: str
+    call: str
+
+
+TEXTS = BridgeTexts(
+    search=(
+        "Find tools whose schemas are not loaded. Each query is a few keywords, service + action + object, such "
+        "as `github create issue`: no questions, no filler words. Send several queries at once for several "
+        "needs. `matches` fit; `near` only may. Then load schemas with tool_describe, then run with tool_call."
+    ),
+    describe="Load the schemas of tools that tool_search found or a listing names. Give all names at once.",
+    call=(
+        "Run tools by name, with arguments that fit the schemas tool_describe gave. "
+        "One entry per call; entries have a result each, in the same order."
+    ),
 )
-_SEARCH_NOTHING = "No tools are behind this search at the moment; servers may still be starting."
-_FORM_NOTES: dict[str, str] = {
-    "full": "Tools listed below exist: go straight to tool_describe.",
-    "names": "Tools listed below exist: go straight to tool_describe.",
-    "mixed": "Listed tools exist: go straight to tool_describe. Servers without names must be searched.",
-    "groups": "The servers below are reachable: search here before you use a generic tool instead.",
+
+_FORM_NOTES: dict[Form, str] = {
+    "full": "Tools listed below need no search: go straight to tool_describe.",
+    "names": "Tools listed below need no search: go straight to tool_describe.",
+    "mixed": "Tools listed below need no search: go straight to tool_describe. Where a server's names are not "
+    "listed, search.",
+    "groups": "The servers below are reachable: search here first, before you substitute a generic tool.",
     "none": "",
 }
-_DESCRIBE = "Load the schemas of tools found by tool_search or listed. Give all the names you need at once."
-_CALL = (
-    "Run tools by name with arguments that fit their schemas (tool_describe shows them). "
-    "One entry per call; several entries run in order and each has its own result."
-)
+_NOTHING = "No tool is behind this search at the moment; servers may still be starting."
 
 
-def search_description(count: int, form: Form, listing: str) -> str:
-    """`listing` empty: the constant text, whatever the catalog holds."""
-    parts = [_SEARCH.format(count=count) if count else _SEARCH_NOTHING]
-    if not listing:
-        return parts[0]
-    return "\n".join([" ".join([parts[0], _FORM_NOTES[form]]).strip(), listing])
+def search_description(texts: BridgeTexts, count: int, shown: Listing) -> str:
+    """The constant text, then what depends on the catalog: how many tools hide, and the listing."""
+    hidden = f"{count} tools are behind this search." if count else _NOTHING
+    lines = [texts.search, f"{hidden} {_FORM_NOTES[shown.form]}".strip()]
+    return "\n".join([*lines, shown.text] if shown.text else lines)
 
 
 def bridge_tools(
-    search_text: str, *, search_limit: int, most: int, max_queries: int, max_names: int
+    texts: BridgeTexts,
+    search_text: str,
+    *,
+    default_limit: int,
+    most_matches: int,
+    most_queries: int,
+    most_names: int,
 ) -> list[dict[str, Any]]:
-    """The three tools in the function shape."""
+    """The three tools in the function shape; `search_text` stands for `texts.search`."""
+    queries = {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": most_queries}
+    limit = {
+        "type": "integer",
+        "minimum": 1,
+        "maximum": most_matches,
+        "description": f"Matches per query, default {default_limit}",
+    }
+    names = {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": most_names}
+    entry = {
+        "type": "object",
+        "properties": {"name": {"type": "string"}, "arguments": {"type": "object"}},
+        "required": ["name"],
+    }
+    calls = {"type": "array", "minItems": 1, "items": entry}
     return [
-        function(
-            "tool_search",
-            search_text,
-            {
-                "type": "object",
-                "properties": {
-                    "queries": {
-                        "type": "array",
-                        "items": {"type": "string"},
-                        "minItems": 1,
-                        "maxItems": max_queries,
-                    },
-                    "limit": {
-                        "type": "integer",
-                        "minimum": 1,
-                        "maximum": most,
-                        "description": f"Matches per query, default {search_limit}",
-                    },
-                },
-                "required": ["queries"],
-            },
-        ),
-        function(
-            "tool_describe",
-            _DESCRIBE,
-            {
-                "type": "object",
-                "properties": {
-                    "names": {
-                        "type": "array",
-                        "items": {"type": "string"},
-                        "minItems": 1,
-                        "maxItems": max_names,
-                    }
-                },
-                "required": ["names"],
-            },
-        ),
-        function(
-            "tool_call",
-            _CALL,
-            {
-                "type": "object",
-                "properties": {
-                    "calls": {
-                        "type": "array",
-                        "minItems": 1,
-                        "items": {
-                            "type": "object",
-                            "properties": {"name": {"type": "string"}, "arguments": {"type": "object"}},
-                            "required": ["name"],
-                        },
-                    }
-                },
-                "required": ["calls"],
-            },
-        ),
+        function(SEARCH, search_text, _object(required="queries", queries=queries, limit=limit)),
+        function(DESCRIBE, texts.describe, _object(required="names", names=names)),
+        function(CALL, texts.call, _object(required="calls", calls=calls)),
     ]
 
 
 def function(name: str, description: str, parameters: Any) -> dict[str, Any]:
+    """A tool in the shape that models are given."""
     return {
         "type": "function",
         "function": {"name": name, "description": description, "parameters": parameters},
     }
+
+
+def _object(*, required: str, **properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": [required]}

@@ -56,8 +56,14 @@ NO_LISTING = Listing("", "none", 0)
 
 
 def listed(label: str, tools: Iterable[tuple[str, str]]) -> ListedServer:
+    """A server that is up, with its tools in any order."""
     ordered = tuple(sorted(tools))
     return ListedServer(label, ordered, len(ordered))
+
+
+def unavailable(label: str, tool_count: int, reason: str) -> ListedServer:
+    """A server that is down; `tool_count`: how many tools it had when last seen."""
+    return ListedServer(label, (), tool_count, reason)
 
 
 def blocks_to_count(servers: Sequence[ListedServer], header: str) -> list[str]:
@@ -69,25 +75,24 @@ def blocks_to_count(servers: Sequence[ListedServer], header: str) -> list[str]:
 
 
 def render(servers: Sequence[ListedServer], budget: int, measure: Measure, header: str) -> Listing:
-    """The most detailed form that fits the budget."""
-    up = sorted((server for server in servers if not server.reason), key=lambda server: server.label)
-    down = [
-        server.unavailable for server in sorted(servers, key=lambda server: server.label) if server.reason
-    ]
+    """The most detailed form that fits the budget; the order of `servers` does not matter."""
+    ordered = sorted(servers, key=lambda server: (server.label, server.tools))
+    up = [server for server in ordered if not server.reason]
+    down = [server.unavailable for server in ordered if server.reason]
 
-    def attempt(blocks: list[str], form: Form) -> Listing | None:
+    def attempt(blocks: Sequence[str], form: Form) -> Listing | None:
         lines = [header, *blocks, *down]
         tokens = measure(lines)
         return Listing("\n".join(lines), form, tokens) if tokens <= budget else None
 
-    found = attempt([server.full for server in up], "full") or attempt(
-        [server.names for server in up], "names"
-    )
-    collapsed: set[str] = set()
-    for server in sorted(up, key=lambda server: (-len(server.names), server.label)):
+    if not up:
+        return (attempt([], "groups") if down else None) or NO_LISTING
+    blocks = [server.names for server in up]
+    found = attempt([server.full for server in up], "full") or attempt(blocks, "names")
+    largest_first = sorted(range(len(up)), key=lambda at: (-len(blocks[at]), at))
+    for collapsed, at in enumerate(largest_first, 1):
         if found is not None:
             break
-        collapsed.add(server.label)
-        blocks = [one.summary if one.label in collapsed else one.names for one in up]
-        found = attempt(blocks, "mixed" if len(collapsed) < len(up) else "groups")
+        blocks[at] = up[at].summary
+        found = attempt(blocks, "mixed" if collapsed < len(up) else "groups")
     return found or NO_LISTING

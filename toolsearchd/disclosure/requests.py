@@ -3,43 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
+from toolsearchd.disclosure.sanitise import clean
 from toolsearchd.errors import ToolsearchdError
 
+Rules = Literal["default", "hermes"]
+"""Whose: the daemon's own, or the reference's to the letter."""
 
-def parse_queries(args: Mapping[str, Any], *, most: int, max_chars: int) -> list[str]:
-    """The queries, trimmed, blanks dropped. Raises BAD_ARGUMENTS, or TOO_MANY above `most`."""
-    given = args.get("queries")
-    if given is None and isinstance(args.get("query"), str):
-        given = args["query"]
-    if isinstance(given, str):
-        given = [given]
-    if not isinstance(given, list | tuple):
-        raise ToolsearchdError(
-            "BAD_ARGUMENTS",
-            'queries: expected a list of keyword queries such as ["github create issue"]',
-            field="queries",
-        )
-    queries = [str(item).strip()[:max_chars] for item in given if item]
-    queries = [query for query in queries if query]
-    if not queries:
-        if given and len(given) <= most and all(isinstance(item, str) for item in given) and most > 7:
-            return [""]  # nothing to look for is a query that finds nothing, and still names the sources
-        raise ToolsearchdError(
-            "BAD_ARGUMENTS", "queries: nothing is left of it; give keywords", field="queries"
-        )
-    if len(queries) > most:
-        raise ToolsearchdError(
-            "TOO_MANY",
-            f"queries: {len(queries)} were sent, at most {most} are taken; send fewer",
-            field="queries",
-        )
-    return queries
+_EXAMPLES = {
+    "queries": 'a list of keyword queries, such as ["github create issue"]',
+    "names": 'a list of tool names, such as ["mcp__github__create_issue"]',
+}
+
+
+def parse_queries(args: Mapping[str, Any], *, most: int, max_chars: int, rules: Rules) -> list[str]:
+    """The queries, trimmed, blanks dropped, each cut at `max_chars`; repeats stay.
+
+    Where only blanks are given: an error by the reference's rules; by the daemon's own one empty query, which
+    finds nothing and names the sources. Raises BAD_ARGUMENTS, or TOO_MANY above `most`.
+    """
+    queries = [query[:max_chars] for query in _texts(args, "queries", "query", rules)]
+    if not queries and args.get("queries") and rules == "default":
+        return [""]
+    return _bounded(queries, "queries", most)
 
 
 def parse_limit(args: Mapping[str, Any], *, default: int, most: int) -> int:
-    """What can't be read as a whole number counts as the default; the rest is clamped to 1..most."""
+    """Matches per query. What can't be read as a whole number counts as `default`; the rest is clamped."""
     given = args.get("limit")
     try:
         limit = default if given is None else int(given)
@@ -48,22 +39,59 @@ def parse_limit(args: Mapping[str, Any], *, default: int, most: int) -> int:
     return max(1, min(limit, most))
 
 
-def parse_names(args: Mapping[str, Any], *, most: int) -> list[str]:
+def parse_names(args: Mapping[str, Any], *, most: int, rules: Rules) -> list[str]:
     """The names, trimmed, blanks and repeats dropped. Raises BAD_ARGUMENTS, or TOO_MANY above `most`."""
-    given = args.get("names")
-    if given is None and isinstance(args.get("name"), str):
-        given = args["name"]
+    return _bounded(list(dict.fromkeys(_texts(args, "names", "name", rules))), "names", most)
+
+
+def _texts(args: Mapping[str, Any], field: str, single: str, rules: Rules) -> list[str]:
+    """The field's texts, trimmed, without blanks; one text stands for a list of one.
+
+    Models used to one-query tools write `query` and `name`: taken where the field itself is absent.
+    """
+    given = args.get(field)
+    if given is None and isinstance(args.get(single), str):
+        given = args[single]
     if isinstance(given, str):
         given = [given]
     if not isinstance(given, list | tuple):
-        raise ToolsearchdError("BAD_ARGUMENTS", "names: expected a list of tool names", field="names")
-    names = list(dict.fromkeys(name for name in (str(item).strip() for item in given if item) if name))
-    if not names:
         raise ToolsearchdError(
-            "BAD_ARGUMENTS", "names: nothing is left of it; give tool names", field="names"
+            "BAD_ARGUMENTS", f"{field}: expected {_EXAMPLES[field]}, not {_kind(given)}", field=field
         )
-    if len(names) > most:
+    texts = []
+    for index, item in enumerate(given):
+        if isinstance(item, list | dict) and rules == "default":  # its text would be no name and no keywords
+            raise ToolsearchdError(
+                "BAD_ARGUMENTS", f"{field}[{index}]: expected a text, not {_kind(item)}", field=field
+            )
+        text = clean(_as_text(item)).strip() if item else ""
+        if text:
+            texts.append(text)
+    return texts
+
+
+def _as_text(item: object) -> str:
+    try:
+        return item if isinstance(item, str) else str(item)
+    except (ValueError, RecursionError):  # a number of 5,000 digits, lists in lists in lists
+        return ""
+
+
+def _bounded(texts: list[str], field: str, most: int) -> list[str]:
+    if not texts:
         raise ToolsearchdError(
-            "TOO_MANY", f"names: {len(names)} were sent, at most {most} are taken; send fewer", field="names"
+            "BAD_ARGUMENTS", f"{field}: nothing is given; expected {_EXAMPLES[field]}", field=field
         )
-    return names
+    if len(texts) > most:
+        raise ToolsearchdError(
+            "TOO_MANY",
+            f"{field}: {len(texts)} were sent, at most {most} are taken in one call; send fewer",
+            field=field,
+            most=most,
+        )
+    return texts
+
+
+def _kind(value: object) -> str:
+    kinds = {"NoneType": "nothing", "dict": "an object", "bool": "a boolean", "list": "a list"}
+    return kinds.get(type(value).__name__, "a number")

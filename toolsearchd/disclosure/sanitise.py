@@ -1,33 +1,57 @@
 """The one sanitiser: whatever a server wrote passes here before a model or a terminal sees it.
 
 Removed: control characters and escape sequences, bidirectional overrides, the Unicode tag block, zero-width
-and other invisible characters. Kept: letters of every script, the joiners that scripts and emoji need.
+and other invisible characters. Kept: letters of every script, and the joiners and the variation selector that
+scripts and emoji need, where they join something. Cleaning twice changes nothing more.
 """
 
 from __future__ import annotations
 
 import re
 
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
-_INVISIBLE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # controls, but tab and newline
-    "\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    "\ud800-\udfff\ufe00-\ufe0e\U000e0000-\U000e0fff]"
+_ESCAPES = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
+    r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"  # OSC, DCS, SOS, PM, APC
+    r"|\x1b[ -/]*[0-~]"  # the short ones
 )
+_LINE_ENDS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0e-\x1f\x7f-\x9f"  # controls, but tab and newline
+    "\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"
+    "\u2800\u3164\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\ufe00-\ufe0e\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff]"
+)
+_JOINERS = re.compile("[\u200c\u200d\ufe0f]+")
+_JOINING = frozenset(("\u200c", "\u200d", "\ufe0f", "\ufe0f\u200d"))
 _SPACE = re.compile(r"\s+")
 _PARAGRAPHS = re.compile(r"\n{3,}")
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)")
 _ABBREVIATION = re.compile(r"(?:^|[^\w])(?:e\.g|i\.e|etc)$", re.IGNORECASE)
 
 SHORT_CHARS = 60
+_LOOKED_AT_CHARS = 4096  # of a text of which a few hundred characters are shown, however long it is
 
 
 def clean(text: str) -> str:
-    """Text of several lines, without what hides or moves text."""
+    """Text of several lines, without what hides or moves text; at most one blank line at a stretch."""
     if text.isascii() and text.isprintable():
         return text
-    text = _INVISIBLE.sub("", _ESCAPES.sub("", text.replace("\r\n", "\n").replace("\r", "\n")))
+    text = _INVISIBLE.sub("", _LINE_ENDS.sub("\n", _ESCAPES.sub("", text)))
+    if not text.isascii():
+        text = _JOINERS.sub(_joiner, text)
     return _PARAGRAPHS.sub("\n\n", text)
+
+
+def _joiner(match: re.Match[str]) -> str:
+    """A joiner stays between two characters beyond ASCII, a variation selector behind a sign that has one.
+
+    Anything else, and any run of them, is only there to hide something.
+    """
+    run, text = match[0], match.string
+    before, after = text[match.start() - 1 : match.start()], text[match.end() : match.end() + 1]
+    if run == "\ufe0f":
+        return run if before > "\x7f" or before in tuple("0123456789#*") else ""
+    return run if run in _JOINING and before > "\x7f" and after > "\x7f" else ""
 
 
 def plain_line(text: str) -> str:
@@ -36,15 +60,22 @@ def plain_line(text: str) -> str:
 
 
 def clipped(text: str, chars: int) -> str:
-    """At most `chars` characters and an ellipsis where it was cut."""
+    """At most `chars` characters, and an ellipsis where it was cut."""
     return text if len(text) <= chars else text[:chars] + "…"
 
 
+def excerpt(text: str, chars: int) -> str:
+    """The clean beginning of a text of any length: `chars` characters at most, and an ellipsis where cut."""
+    looked_at = text[: max(_LOOKED_AT_CHARS, 4 * chars)]
+    shown = clipped(clean(looked_at), chars)
+    return shown if len(shown) > chars or len(looked_at) == len(text) else shown + "…"
+
+
 def short_description(text: str) -> str:
-    """The first sentence, at most 60 characters, cut at a word (the reference's listing rule)."""
-    text = plain_line(text[:4096])
+    """The first sentence, at most 60 characters, cut at a word (the reference's rule for listings)."""
+    text = plain_line(text[:_LOOKED_AT_CHARS])
     for end in _SENTENCE_END.finditer(text):
-        if text[end.start()] == "." and _ABBREVIATION.search(text[: end.start()]):
+        if text[end.start()] == "." and _ABBREVIATION.search(text[max(0, end.start() - 8) : end.start()]):
             continue
         text = text[: end.end()]
         break
@@ -57,7 +88,7 @@ def short_description(text: str) -> str:
 
 
 def clean_json(value: object) -> object:
-    """The same value with every text in it cleaned: schemas carry descriptions, titles and examples."""
+    """The same value with every text in it cleaned: schemas carry descriptions, titles, defaults, examples."""
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, list):

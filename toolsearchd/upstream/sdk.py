@@ -7,12 +7,13 @@ from types import ModuleType
 
 import trio
 
+_one_thread = trio.CapacityLimiter(1)  # two threads must not import parts of one package at once
 _MODULES = ("mcp.client.session", "mcp.client.streamable_http", "mcp.client.sse", "mcp.shared._httpx_utils")
 
 
 async def load_sdk() -> None:
-    """After this the SDK's modules import at once. Waits in a worker thread."""
-    await trio.to_thread.run_sync(_import_all)
+    """After this the SDK's modules import at once. Waits in a worker thread, one at a time."""
+    await trio.to_thread.run_sync(_import_all, limiter=_one_thread)
 
 
 def _import_all() -> list[ModuleType]:

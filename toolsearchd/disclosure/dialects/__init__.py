@@ -1,4 +1,7 @@
-"""…in whose words?"""
+"""…in whose words?
+
+A dialect is one small module that makes one `Dialect`; the table below is all that knows them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a dialect decides: names, ranker, caps, counting, shapes. A dialect is one value of this."""
+"""What a dialect decides: names, ranker, caps, counting, words. A dialect is one value of this."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 
 from toolsearchd.catalog.model import Tool
+from toolsearchd.disclosure.bridge import TEXTS, BridgeTexts
 
 
 class Dialect(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,3 +25,5 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     reevaluates: bool = False  # each assemble gives the newest listing; nothing is held
     shows_near: bool = True  # replies carry `near`, `unknown` and `absent_product`
     bridges: bool = True  # False: every tool is shown directly
+    bridges_nothing: bool = True  # a bridge stands while granted servers are still to come
+    texts: BridgeTexts = TEXTS

@@ -1,18 +1,19 @@
-"""Hermes (September 2026): its names, its caps, its counting, its ranker."""
+"""Hermes (September 2026): its names, its caps, its counting, its ranker, its words."""
 
 from __future__ import annotations
 
 from toolsearchd.catalog.model import Tool
 from toolsearchd.catalog.naming import hermes_name
+from toolsearchd.disclosure.bridge import TEXTS, BridgeTexts
 from toolsearchd.disclosure.dialects.base import Dialect
 
 
 def _name(tool: Tool) -> str:
-    return hermes_name(tool.server, tool.name) if tool.kind == "mcp" else tool.public_name
+    return tool.name if tool.kind == "plugin" else hermes_name(tool.server, tool.name)
 
 
 def _source_name(tool: Tool) -> str:
-    return f"mcp-{tool.server}" if tool.kind == "mcp" else tool.server
+    return tool.server if tool.kind == "plugin" else f"mcp-{tool.server}"
 
 
 HERMES = Dialect(
@@ -20,6 +21,7 @@ HERMES = Dialect(
     ranker="hermes",
     name_of=_name,
     source_name_of=_source_name,
+    label_of=lambda source: source or "other",
     max_queries=7,  # its connector gateway answers 502 from 8 up
     max_names=10,
     argument_rules="hermes",
@@ -27,4 +29,17 @@ HERMES = Dialect(
     count_by_chars=True,
     reevaluates=True,
     shows_near=False,
+    bridges_nothing=False,
+    texts=BridgeTexts(
+        search=(
+            "Find tools whose schemas are not loaded. Each query is a few keywords, service + action + object, "
+            "such as `github create issue`: no questions. A word that no tool contains empties the query. Send "
+            "several queries at once for several needs. Then tool_describe, then tool_call."
+        ),
+        describe=TEXTS.describe,
+        call=(
+            "Run a tool by name, with arguments that fit the schema tool_describe gave. Local tools: one entry "
+            "per call; only names that begin with `connectors__` may be batched."
+        ),
+    ),
 )

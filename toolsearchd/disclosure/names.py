@@ -1,0 +1,83 @@
+"""The names of one view: which tools bear a name in its dialect, what a name that came means, what is near it."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+
+from toolsearchd.catalog.grant import Grant
+from toolsearchd.catalog.model import Tool
+from toolsearchd.catalog.naming import Candidate, near_names, register_names
+from toolsearchd.catalog.snapshot import Snapshot
+from toolsearchd.disclosure.dialects.base import Dialect
+from toolsearchd.index.searcher import Searcher
+
+LONGEST_NAME = 256  # of a name that came, as far as near ones are looked for
+_NEAR_CANDIDATES = 12  # spelling is compared for so many: half a millisecond
+_SCANNED = 100  # of a catalog up to this size all names are compared, if search finds none
+_WORDS = re.compile(r"[^\W_]+")
+
+
+class Names:
+    """`mask`: doc ids of the granted tools that have a name.
+
+    Under a dialect with names of its own two tools can meet in one; the reference's rule says who keeps it,
+    and a tool without a name does not exist there.
+    """
+
+    def __init__(self, snapshot: Snapshot, grant: Grant, dialect: Dialect) -> None:
+        self._snapshot = snapshot
+        self._dialect = dialect
+        self.mask = grant.mask(snapshot)
+        self._docs = self._registered() if dialect.exact_names else {}
+
+    def name_of(self, tool: Tool) -> str:
+        return self._dialect.name_of(tool)
+
+    def exact(self, name: str) -> int | None:
+        """The doc id of the tool that is shown under this name, or whose public name it is."""
+        doc = self._docs.get(name)
+        return self._snapshot.exact(name, self.mask) if doc is None else doc
+
+    def resolve(self, name: str) -> int | None:
+        """The doc id that a person or a model means; in an exact dialect, the exact name only."""
+        if self._dialect.exact_names:
+            return self._docs.get(name)
+        return self._snapshot.resolve(name, self.mask)
+
+    def near(self, name: str, n: int = 3) -> list[str]:
+        """Up to `n` names shown here that `name` may have meant.
+
+        Its words are searched for, and spelling decides among what that finds: comparing the spelling of all
+        names of a large catalog would take tens of milliseconds.
+        """
+        name = name[:LONGEST_NAME]
+        words = " ".join(_WORDS.findall(name.removeprefix("mcp_")))
+        found = self._searcher.search(words, _NEAR_CANDIDATES)
+        docs = [hit.doc for hit in (*found.matches, *found.near)]
+        tools = self._snapshot.tools
+        candidates = [self.name_of(tool) for doc in docs if (tool := tools[doc]) is not None]
+        if not candidates and len(self.mask) <= _SCANNED:
+            candidates = [self.name_of(tool) for tool in self._snapshot.iter_tools(self.mask)]
+        return near_names(name, candidates, n)
+
+    @cached_property
+    def _searcher(self) -> Searcher:
+        # Only the default ranker forgives spelling; its index is always there.
+        return self._snapshot.searcher("default", self.mask)
+
+    def _registered(self) -> dict[str, int]:
+        """name → doc id, and the mask without those that have none."""
+        by_public, tools = self._snapshot.by_public, list(self._snapshot.iter_tools(self.mask))
+        docs = {self.name_of(tool): by_public[tool.public_name] for tool in tools}
+        if len(docs) == len(tools):
+            return docs
+        own = {(tool.server, tool.name): by_public[tool.public_name] for tool in tools}
+        kept = register_names(
+            Candidate(tool.server, tool.name, "plugin" if tool.kind == "plugin" else "native")
+            for tool in tools
+        )
+        docs = {one.name: own[one.server, one.tool] for one in kept.registered}
+        for doc in set(own.values()) - set(docs.values()):
+            self.mask.discard(doc)
+        return docs

@@ -1,0 +1,77 @@
+"""What a model is told of one tool: made when first needed, kept by the definition's digest.
+
+Views of successive snapshots share it, so a change of one server costs that server's tools.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import msgspec
+
+from toolsearchd.catalog.model import Definition
+from toolsearchd.disclosure.sanitise import clean, clean_json, excerpt, plain_line, short_description
+
+DESCRIPTION_CHARS = 500  # of a description in a search reply
+REQUIRED_NAMES = 32
+REQUIRED_CHARS = 64
+_SPARE = 1_000  # texts kept of tools that are gone: a list that flips back costs nothing
+
+
+class Found(NamedTuple):
+    """A tool in a search reply."""
+
+    description: str
+    required: list[str]
+
+
+class _RequiredOnly(msgspec.Struct):
+    required: Any = None
+
+
+class ToolTexts:
+    def __init__(self) -> None:
+        self._short: dict[str, str] = {}
+        self._found: dict[str, Found] = {}
+        self._described: dict[str, dict[str, Any]] = {}
+
+    def trim(self, tools: int) -> None:
+        """Forgets what has grown far beyond a catalog of this many tools."""
+        for kept in (self._short, self._found, self._described):
+            if len(kept) > 2 * tools + _SPARE:
+                kept.clear()
+
+    def short(self, definition: Definition) -> str:
+        """Its first sentence, for the listing."""
+        short = self._short.get(definition.digest)
+        if short is None:
+            short = self._short[definition.digest] = short_description(definition.description)
+        return short
+
+    def found(self, definition: Definition) -> Found:
+        """Its beginning and its required parameters, for a search reply."""
+        found = self._found.get(definition.digest)
+        if found is None:
+            description = excerpt(definition.description, DESCRIPTION_CHARS)
+            found = self._found[definition.digest] = Found(description, _required(definition.input_schema))
+        return found
+
+    def described(self, definition: Definition) -> dict[str, Any]:
+        """All of it, `{description, parameters}`. Shared: not to be changed."""
+        described = self._described.get(definition.digest)
+        if described is None:
+            described = self._described[definition.digest] = {
+                "description": clean(definition.description),
+                "parameters": clean_json(msgspec.json.decode(definition.input_schema)),
+            }
+        return described
+
+
+def _required(schema: bytes) -> list[str]:
+    try:
+        required = msgspec.json.decode(schema, type=_RequiredOnly).required
+    except msgspec.MsgspecError:
+        return []
+    if not isinstance(required, list):
+        return []
+    return [plain_line(name)[:REQUIRED_CHARS] for name in required[:REQUIRED_NAMES] if isinstance(name, str)]

@@ -1,0 +1,65 @@
+"""Which tools hide behind the bridge, and whether there is one: tier 0 none, 1 with names listed, 2 without."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Literal
+
+from toolsearchd.disclosure.bridge import BRIDGE_NAMES
+from toolsearchd.disclosure.listing import Form
+
+Tier = Literal[0, 1, 2]
+
+FIT_UNKNOWN_CONTEXT_TOKENS = 20_000  # what all schemas may take where the context length is not known
+_OWN_SOURCES = ("desktop_ui", "project", "setup")  # the reference agent's own, never hidden
+
+
+def is_deferrable(name: str, source: str | None, *, core: Collection[str], defer: Collection[str]) -> bool:
+    """May this tool hide? The reference's rule, in its order.
+
+    `source`: `mcp-<server>`, a plugin's name, or None where nobody registered the tool: what is unknown stays
+    visible, never dropped silently. `defer`: core tools that hide all the same.
+    """
+    if name in BRIDGE_NAMES:
+        return False
+    if name in defer:
+        return True
+    if name in core or source is None:
+        return False
+    return source.startswith("mcp-") or source not in _OWN_SOURCES
+
+
+def no_bridge_because(
+    enabled: Literal["auto", "on", "off", "fit"],
+    *,
+    deferrable: int,
+    expected: bool,
+    fit_tokens: int,
+    eager_tokens: Callable[[], int | None],
+) -> str:
+    """Why the tools are shown directly; empty: the bridge stands before them.
+
+    `deferrable`: how many tools could hide; `expected`: more may come, since a granted source is not up yet.
+    `eager_tokens`: what all their schemas cost, None where that can't be said; asked only under `fit`.
+    """
+    if enabled == "off":
+        return "tool_search.enabled is off"
+    if not deferrable:
+        return "" if expected else "nothing can be deferred"
+    if enabled == "fit":
+        tokens = eager_tokens()
+        if tokens is not None and tokens < fit_tokens:
+            return f"all schemas take {tokens} tokens, less than {fit_tokens} (fit)"
+    return ""
+
+
+def fit_tokens(fit_pct: float, context_length: int | None) -> int:
+    """What all schemas must stay under for `fit` to show them."""
+    if context_length is None or context_length <= 0:
+        return FIT_UNKNOWN_CONTEXT_TOKENS
+    return int(context_length * fit_pct / 100)
+
+
+def tier_of(form: Form) -> Tier:
+    """The tier of a view that has a bridge."""
+    return 1 if form in ("full", "names", "mixed") else 2
