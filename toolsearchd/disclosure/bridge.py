@@ -22,9 +22,10 @@ class BridgeTexts(msgspec.Struct, frozen=True, kw_only=True):
 
 TEXTS = BridgeTexts(
     search=(
-        "Find tools whose schemas are not loaded. Each query is a few keywords, service + action + object, such "
-        "as `github create issue`: no questions, no filler words. Send several queries at once for several "
-        "needs. `matches` fit; `near` only may. Then load schemas with tool_describe, then run with tool_call."
+        "Find tools whose schemas are not loaded. Each query is a few keywords, service + action + object, "
+        "such as `github create issue`: no questions, no filler words. Send several queries at once for "
+        "several needs. `matches` fit; `near` only may. Then load schemas with tool_describe, then run with "
+        "tool_call."
     ),
     describe="Load the schemas of tools that tool_search found or a listing names. Give all names at once.",
     call=(
@@ -36,8 +37,8 @@ TEXTS = BridgeTexts(
 _FORM_NOTES: dict[Form, str] = {
     "full": "Tools listed below need no search: go straight to tool_describe.",
     "names": "Tools listed below need no search: go straight to tool_describe.",
-    "mixed": "Tools listed below need no search: go straight to tool_describe. Where a server's names are not "
-    "listed, search.",
+    "mixed": "Tools listed below need no search: go straight to tool_describe. Where a server's names are "
+    "not listed, search.",
     "groups": "The servers below are reachable: search here first, before you substitute a generic tool.",
     "none": "",
 }

@@ -1,4 +1,4 @@
-"""The names of one view: which tools bear a name in its dialect, what a name that came means, what is near it."""
+"""The names of one view: what its tools are called, what a name that came means, which are near it."""
 
 from __future__ import annotations
 

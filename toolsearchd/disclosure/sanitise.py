@@ -88,7 +88,7 @@ def short_description(text: str) -> str:
 
 
 def clean_json(value: object) -> object:
-    """The same value with every text in it cleaned: schemas carry descriptions, titles, defaults, examples."""
+    """The same value with every text in it cleaned: schemas carry descriptions, defaults, examples."""
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, list):

@@ -1,7 +1,7 @@
 """What one (snapshot, grant, dialect) sees: search, describe, resolve, assemble. Shared by sessions.
 
-Every answer is computed under the grant's mask; texts pass the sanitiser on their way out. Nothing is computed
-before it is asked for, and nothing twice; a new snapshot means a new view.
+Every answer is computed under the grant's mask; texts pass the sanitiser on their way out. Nothing is
+computed before it is asked for, and nothing twice; a new snapshot means a new view.
 """
 
 from __future__ import annotations

@@ -32,14 +32,14 @@ HERMES = Dialect(
     bridges_nothing=False,
     texts=BridgeTexts(
         search=(
-            "Find tools whose schemas are not loaded. Each query is a few keywords, service + action + object, "
-            "such as `github create issue`: no questions. A word that no tool contains empties the query. Send "
-            "several queries at once for several needs. Then tool_describe, then tool_call."
+            "Find tools whose schemas are not loaded. Each query is a few keywords, service + action + "
+            "object, such as `github create issue`: no questions. A word that no tool contains empties the "
+            "query. Send several queries at once for several needs. Then tool_describe, then tool_call."
         ),
         describe=TEXTS.describe,
         call=(
-            "Run a tool by name, with arguments that fit the schema tool_describe gave. Local tools: one entry "
-            "per call; only names that begin with `connectors__` may be batched."
+            "Run a tool by name, with arguments that fit the schema tool_describe gave. Local tools: one "
+            "entry per call; only names that begin with `connectors__` may be batched."
         ),
     ),
 )
