@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from pyroaring import BitMap
@@ -14,8 +14,9 @@ from toolsearchd.catalog.definition import decode_definition
 from toolsearchd.catalog.grant import Grant
 from toolsearchd.catalog.model import Definition, Source
 from toolsearchd.catalog.snapshot import Snapshot
-from toolsearchd.index.analyzer import make_analyzer
+from toolsearchd.index.analyzer import DefaultAnalyzer, make_analyzer
 from toolsearchd.index.document import Analysis, Document
+from toolsearchd.index.lexicon import Lexicon
 from toolsearchd.limits import Limits
 
 ANALYZERS = {name: make_analyzer(name) for name in ("default", "hermes")}
@@ -122,19 +123,39 @@ def test_another_analyzer_is_compiled_over_the_same_ids() -> None:
     assert [second.tools[hit.doc].name for hit in hits] == ["list_channels"]  # type: ignore[union-attr]
 
 
-class Stumbling:
-    """The default analyzer, but one word makes it fail."""
+def test_the_searcher_reads_queries_as_the_index_was_made() -> None:
+    german = {
+        "default": make_analyzer("default", {"languages": ["english", "german"], "stop_words": ["bitte"]})
+    }
+    tools = (tool("suche", "Durchsucht alle Dateien"), tool("notiz", "Schreibt eine Notiz"))
+    snapshot = compile_snapshot(Snapshot.empty(), (source("s", *tools),), german)
+    group = snapshot.searcher("default", snapshot.live).search("bitte Datei", 5)
+    assert [snapshot.tools[hit.doc].name for hit in group.matches] == ["suche"]  # type: ignore[union-attr]
+    assert group.unknown == []
 
-    name = "default"
-    fields = ANALYZERS["default"].fields
-    frequencies_type = ANALYZERS["default"].frequencies_type
-    options: ClassVar[dict[str, Any]] = {}
-    fingerprint = "stumbling"
+
+def test_word_lists_of_ones_own() -> None:
+    snapshot = compiled(GITHUB, SLACK)
+    files = {
+        "stop_words.txt": "the",
+        "thesaurus.txt": "# mine\nschwatz message",
+        "products.txt": "frobnicator\nmessage",
+        "ordinary_words.txt": "message",
+    }
+    searcher = snapshot.searcher("default", snapshot.live, Lexicon.parse(files.__getitem__))
+    docs = [hit.doc for hit in searcher.search("schwatz", 5).matches]
+    assert [snapshot.tools[doc].name for doc in docs] == ["post_message"]  # type: ignore[union-attr]
+    assert searcher.search("frobnicator issue", 5).absent_product == "frobnicator"
+    assert searcher.search("message", 5).matches
+
+
+class Stumbling(DefaultAnalyzer):
+    """The default analyzer, but one word makes it fail."""
 
     def analyse(self, document: Document) -> Analysis:
         if "poison" in document.description:
             raise RuntimeError("poisoned")
-        return ANALYZERS["default"].analyse(document)
+        return super().analyse(document)
 
 
 def test_a_poisoned_tool_keeps_no_other_out() -> None:

@@ -151,6 +151,7 @@ class SnapshotCompile:
             catalog_order=np.asarray(self._catalog_order, dtype=np.int32),
             name_order=name_order,
             indexes=indexes,
+            analyzers=dict(self._analyzers),
         )
 
     def _reusable(self, name: str, analyzer: Analyzer) -> bool:

@@ -16,7 +16,8 @@ from pyroaring import BitMap
 
 from toolsearchd.catalog.model import Source, Tool
 from toolsearchd.catalog.naming import near_names, public_name
-from toolsearchd.index.analyzer import ANALYZERS
+from toolsearchd.index.analyzer import ANALYZERS, Analyzer
+from toolsearchd.index.lexicon import Lexicon
 from toolsearchd.index.postings import Index, bitmap
 from toolsearchd.index.searcher import Searcher, make_searcher
 
@@ -27,6 +28,7 @@ class Snapshot:
     """Read it once per request; nothing in it changes."""
 
     __slots__ = (
+        "analyzers",
         "by_public",
         "catalog_order",
         "digests",
@@ -52,6 +54,7 @@ class Snapshot:
         catalog_order: Ids,
         name_order: Ids,
         indexes: Mapping[str, Index],
+        analyzers: Mapping[str, Analyzer],
     ) -> None:
         self.generation = generation
         self.sources = sources
@@ -62,6 +65,7 @@ class Snapshot:
         self.catalog_order = catalog_order  # live doc ids, config order, then the server's own
         self.name_order = name_order  # live doc ids by public name
         self.indexes = indexes  # by analyzer name
+        self.analyzers = analyzers
         self.live = bitmap(catalog_order)
         self.order = np.full(len(tools), -1, dtype=np.int32)  # doc id → place in catalog order
         self.order[catalog_order] = np.arange(len(catalog_order), dtype=np.int32)
@@ -79,6 +83,7 @@ class Snapshot:
             catalog_order=nothing,
             name_order=nothing,
             indexes={},
+            analyzers={},
         )
 
     def __len__(self) -> int:
@@ -137,14 +142,24 @@ class Snapshot:
         """Up to `n` public names of the mask that `name` may have meant."""
         return near_names(name, (tool.public_name for tool in self.iter_tools(mask)), n)
 
-    def searcher(self, ranker: str, mask: BitMap) -> Searcher:
-        """The ranker's searcher over the mask's tools. Make it once per snapshot and mask: it caches."""
+    def searcher(self, ranker: str, mask: BitMap, lexicon: Lexicon | None = None) -> Searcher:
+        """The ranker's searcher over the mask's tools. Make it once per snapshot and mask: it caches.
+
+        `lexicon`: the user's own word lists, for the `default` ranker.
+        """
         index = self.indexes.get(ranker)
         if index is None:  # nothing was compiled yet: nothing is found
             analyzer = ANALYZERS[ranker]
             index, mask = Index.empty(analyzer.fields, "", analyzer.frequencies_type), BitMap()
         order = self.name_order if ranker == "default" else self.catalog_order
-        return make_searcher(ranker, index, mask, order=order if len(index) else ())
+        return make_searcher(
+            ranker,
+            index,
+            mask,
+            order=order if len(index) else (),
+            analyzer=self.analyzers.get(ranker),
+            lexicon=lexicon,
+        )
 
     def _tool(self, doc: int) -> Tool:
         tool = self.tools[doc]

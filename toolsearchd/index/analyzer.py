@@ -61,7 +61,9 @@ class DefaultAnalyzer:
     fields = FIELDS
     frequencies_type = "B"  # a word's 256th repetition in a field adds nothing to a saturated score
 
-    def __init__(self, languages: Iterable[str] = ("english",)) -> None:
+    def __init__(
+        self, languages: Iterable[str] = ("english",), stop_words: Iterable[str] | None = None
+    ) -> None:
         self.languages = tuple(languages)
         for language in self.languages:
             if language not in LATIN_LANGUAGES:
@@ -70,6 +72,9 @@ class DefaultAnalyzer:
                 )
         self.options: dict[str, Any] = {"languages": list(self.languages)}
         self.stop_words = default_lexicon().stop_words
+        if stop_words is not None:
+            self.stop_words = frozenset(word.casefold() for word in stop_words)
+            self.options["stop_words"] = sorted(self.stop_words)
         self._stems: dict[str, tuple[str, ...]] = {}
         self._runs: dict[str, tuple[tuple[str, ...], int]] = {}
         self._name_runs: dict[str, tuple[tuple[str, ...], int]] = {}

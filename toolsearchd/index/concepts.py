@@ -291,12 +291,12 @@ class _Cache(Generic[K, V]):
         return value
 
 
-_partner_tables: dict[tuple[str, int], dict[Stems, tuple[Stems, ...]]] = {}
+_partner_tables: dict[tuple[str, Any], dict[Stems, tuple[Stems, ...]]] = {}
 
 
 def _partners(analyzer: DefaultAnalyzer, lexicon: Lexicon) -> dict[Stems, tuple[Stems, ...]]:
     """Stemmed phrase → the phrases that may stand for it. Made once per analyzer and lexicon."""
-    key = (analyzer.fingerprint, id(lexicon.thesaurus))
+    key = (analyzer.fingerprint, lexicon.thesaurus)
     found = _partner_tables.get(key)
     if found is None:
         table: dict[Stems, dict[Stems, None]] = {}

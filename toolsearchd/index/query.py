@@ -65,7 +65,7 @@ class QueryReader:
             if is_compound(pieces) and (joined in self._lexicon.products or self._concepts.is_known(joined)):
                 pieces = [joined]
             words.extend(pieces)
-        content = [word for word in words if word not in self._lexicon.stop_words] or words
+        content = [word for word in words if word not in self._analyzer.stop_words] or words
         by_stems: dict[Stems, str] = {}
         for word in content:
             by_stems.setdefault(self._analyzer.stems(word), word)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from pyroaring import BitMap
 
+from toolsearchd.index.lexicon import Lexicon
 from toolsearchd.index.postings import Index
 from toolsearchd.index.scope import Scope
 
@@ -38,20 +39,25 @@ class Searcher(Protocol):
 
 
 def make_searcher(
-    ranker: str, index: Index, mask: BitMap, *, order: npt.NDArray[np.integer] | Sequence[int]
+    ranker: str,
+    index: Index,
+    mask: BitMap,
+    *,
+    order: npt.NDArray[np.integer] | Sequence[int],
+    analyzer: Any = None,
+    lexicon: Lexicon | None = None,
 ) -> Searcher:
     """The searcher of a ranker (`default`, `hermes`, `hermes-v1`) over an index made by its analyzer.
 
     `order`: live doc ids in the order of equal scores, by public name for `default`, catalog order for the
-    reference's.
+    reference's. `analyzer`: the one that made a `default` index, where it is not the plain English one.
+    `lexicon`: the user's own word lists.
     """
     from toolsearchd.index.hermes import HermesSearcher, HermesV1Searcher
     from toolsearchd.index.ranker import DefaultSearcher
 
-    made: dict[str, Any] = {
-        "default": DefaultSearcher,
-        "hermes": HermesSearcher,
-        "hermes-v1": HermesV1Searcher,
-    }
-    searcher: Searcher = made[ranker](Scope(index, mask, order))
-    return searcher
+    scope = Scope(index, mask, order)
+    if ranker == "default":
+        return DefaultSearcher(scope, analyzer=analyzer, lexicon=lexicon)
+    reference: dict[str, type[HermesSearcher]] = {"hermes": HermesSearcher, "hermes-v1": HermesV1Searcher}
+    return reference[ranker](scope)
