@@ -1,0 +1,91 @@
+"""The arrows between the rooms: which package may import which, and which library belongs to which file."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1] / "toolsearchd"
+
+PURE = {"index", "catalog", "disclosure", "dispatch", "protocol", "config"}
+RIM = {"upstream", "actors", "doors", "ctl"}
+SHARED = {"errors", "limits"}  # modules that anyone may import
+# Of our own packages, what each may import besides itself and SHARED. `worker` is the worker process.
+ARROWS = {
+    "index": set(),
+    "config": set(),
+    "protocol": set(),
+    "catalog": {"index"},
+    "disclosure": {"catalog", "index", "config"},
+    "dispatch": {"catalog", "config"},
+    "upstream": PURE,
+    "actors": PURE | {"worker"},
+    "doors": PURE,
+    "ctl": PURE | {"client", "places", "app", "samples", "__main__"},
+    "samples": set(),
+    "client": {"protocol", "places"},
+    "worker": PURE,
+    "places": set(),
+    "errors": set(),
+    "limits": set(),
+    "app": PURE | RIM | {"worker"},
+    "__main__": PURE | {"actors", "app", "places"},
+}
+WAITING = {"trio", "anyio", "socket", "subprocess", "os", "select", "asyncio", "threading"}
+# The one place of each library.
+HOMES = {
+    "tiktoken": {"disclosure/tokens.py"},
+    "snowballstemmer": {"index/"},
+    "pyroaring": {"index/", "catalog/"},
+    "watchfiles": {"actors/watcher.py"},
+    "jsonschema_rs": {"dispatch/"},
+    "mcp": {"upstream/", "doors/"},
+    "mcp_types": {"upstream/", "doors/"},
+    "yaml": {"config/"},
+}
+
+
+def imports_of(path):
+    """Top-level names of outside modules, and our own packages, that a file imports anywhere."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            found.add(node.module)
+            if node.module == "toolsearchd":
+                found |= {
+                    f"toolsearchd.{alias.name}" for alias in node.names if not alias.name.startswith("__v")
+                }
+    return found
+
+
+FILES = sorted(ROOT.rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=[str(path.relative_to(ROOT)) for path in FILES])
+def test_arrows(path):
+    place = path.relative_to(ROOT)
+    room = place.parts[0].removesuffix(".py")
+    if room == "__init__":
+        return
+    for name in imports_of(path):
+        parts = name.split(".")
+        if parts[0] == "toolsearchd" and len(parts) > 1:
+            other = parts[1]
+            assert other in ARROWS[room] | SHARED | {room}, f"{place} imports {name}"
+        elif room in PURE:
+            assert parts[0] not in WAITING, f"{place} is pure and imports {name}"
+
+
+@pytest.mark.parametrize("library", HOMES)
+def test_one_library_one_place(library):
+    users = {
+        str(path.relative_to(ROOT))
+        for path in FILES
+        if library in {name.split(".")[0] for name in imports_of(path)}
+    }
+    assert users, f"nobody uses {library}"
+    for user in users:
+        assert any(user.startswith(home) for home in HOMES[library]), f"{user} imports {library}"
