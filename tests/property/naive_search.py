@@ -128,9 +128,8 @@ class NaiveDefault(Naive):
             weighted = F(0)
             for field in range(len(FIELDS)):
                 b, weight = self.tuning.b[field], self.tuning.weights[field]
-                norm = F((1 - b + b * (self.lengths[at][field] / self.means[field])) / weight)
-                if any(rows.get(stem, [0] * self.width)[field] for rows in self.rows):
-                    weighted += F(row[field]) / norm
+                worth = F(weight / (1 - b + b * (self.lengths[at][field] / self.means[field])))
+                weighted += F(row[field]) * worth
             found.append(F(self.tuning.k1 + 1) * weighted / (F(self.tuning.k1) + weighted))
         return min(found)
 
@@ -183,7 +182,7 @@ class NaiveDefault(Naive):
         return list(distinct.values())
 
     def absent_product(self, words: list[str]) -> str | None:
-        if len(words) > self.tuning.product_words:
+        if len(words) > self.tuning.short_query:
             return None
         for one, other in pairwise(words):
             stems = (self.analyzer.stems(one)[0], self.analyzer.stems(other)[0])
@@ -230,7 +229,7 @@ class NaiveDefault(Naive):
             concept = self.concept(word, extra.get(word, ()))
             if not concept["scores"]:
                 unknown.append(word)
-                meant = self.meant(word)
+                meant = self.meant(word) if len(words) <= self.tuning.short_query else None
                 if meant:
                     concept = self.concept(meant) | {"word": word}
             concepts.append(concept)

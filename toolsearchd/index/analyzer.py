@@ -75,6 +75,7 @@ class DefaultAnalyzer:
         if stop_words is not None:
             self.stop_words = frozenset(word.casefold() for word in stop_words)
             self.options["stop_words"] = sorted(self.stop_words)
+        self._latin = [_stemmer(language) for language in self.languages]
         self._stems: dict[str, tuple[str, ...]] = {}
         self._runs: dict[str, tuple[tuple[str, ...], int]] = {}
         self._name_runs: dict[str, tuple[tuple[str, ...], int]] = {}
@@ -118,9 +119,12 @@ class DefaultAnalyzer:
         if found is None:
             if len(self._stems) >= _KEPT_STEMS:
                 self._stems.clear()
-            found = self._stems[word] = tuple(
-                dict.fromkeys(_stemmer(language).stemWord(word) for language in self._languages_of(word))
-            ) or (word,)
+            if len(self._latin) == 1 and word.isascii() and word.isalpha():
+                found = (self._latin[0].stemWord(word),)
+            else:
+                stems = (_stemmer(language).stemWord(word) for language in self._languages_of(word))
+                found = tuple(dict.fromkeys(stems)) or (word,)
+            self._stems[word] = found
         return found
 
     def _languages_of(self, word: str) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -37,7 +37,7 @@ class Tuning(msgspec.Struct, frozen=True, kw_only=True):
     name_coverage: float = 0.3  # a tool whose whole name the query covers gains so much
     coverage: float = 0.53  # share of the query's idf that the best match must carry
     relative: float = 0.7  # a match scores at least so much of the best score
-    product_words: int = 6  # longer queries mention products in passing
+    short_query: int = 6  # content words; longer ones name products in passing, and one typo matters little
     joins: bool = True
     typo_chars: int = 6  # shorter words have too many neighbours; 0 turns typos off
 
@@ -109,7 +109,6 @@ class Concepts:
         self._partners = _partners(analyzer, lexicon)
         self._terms = _Cache[Stems, TermImpact](_CACHED_BYTES // 3)
         self._concepts = _Cache[tuple[str, tuple[Stems, ...]], Concept](2 * _CACHED_BYTES // 3)
-        self._norms: dict[int, Scores] = {}
 
     def idf(self, df: int) -> float:
         """Positive for every df from 0 to the number of documents."""
@@ -145,17 +144,14 @@ class Concepts:
         if posting is None or doc not in posting.docs:
             return [0.0] * len(FIELDS)
         counts = posting.frequencies(len(FIELDS))[posting.docs.rank(doc) - 1]
-        return [float(counts[field] / self._norm(field)[position]) for field in range(len(FIELDS))]
+        return [float(value) for value in counts * self._worth[position]]
 
     def _single(self, stem: str) -> TermImpact:
         positions, counts = self.scope.occurrences(stem)
-        order = np.argsort(positions, kind="stable")
-        positions, counts = positions[order], counts[order]
-        weighted = np.zeros(len(positions), np.float32)
-        for field in range(len(FIELDS)):
-            column = counts[:, field]
-            if column.any():
-                weighted += column / self._norm(field)[positions]
+        if len(positions) > 1:
+            order = np.argsort(positions, kind="stable")
+            positions, counts = positions[order], counts[order]
+        weighted = (counts * self._worth[positions]).sum(axis=1)
         k1 = self._tuning.k1
         saturated = np.float32(k1 + 1) * weighted / (np.float32(k1) + weighted)
         return TermImpact(self.idf(len(positions)), positions, saturated, counts[:, NAME] > 0)
@@ -171,14 +167,13 @@ class Concepts:
             one.named[left] & other.named[right],
         )
 
-    def _norm(self, field: int) -> Scores:
-        """What a count in this field is divided by: length normalisation over weight, by position."""
-        found = self._norms.get(field)
-        if found is None:
-            b, weight = self._tuning.b[field], self._tuning.weights[field]
-            relative = self.scope.lengths[:, field] / self.scope.mean_lengths[field]
-            found = self._norms[field] = ((1 - b + b * relative) / weight).astype(np.float32)
-        return found
+    @cached_property
+    def _worth(self) -> npt.NDArray[np.float32]:
+        """What one occurrence is worth, by position and field: weight over length normalisation."""
+        b, weights = np.array(self._tuning.b), np.array(self._tuning.weights)
+        relative = self.scope.lengths / np.array(self.scope.mean_lengths)
+        worth: npt.NDArray[np.float64] = weights / (1 - b + b * relative)
+        return worth.astype(np.float32)
 
     def _make(self, word: str, extra: tuple[Stems, ...]) -> Concept:
         own = tuple((stem,) for stem in self._analyzer.stems(word))

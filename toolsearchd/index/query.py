@@ -49,7 +49,7 @@ class QueryReader:
             concept = self._concepts.of(word, extra.get(word, ()))
             if not concept.df:
                 unknown.append(word)
-                meant = self._meant(word)
+                meant = self._meant(word) if len(words) <= self._tuning.short_query else None
                 if meant:
                     typos[word] = meant
                     concept = self._concepts.of(meant)._replace(word=word)
@@ -73,7 +73,7 @@ class QueryReader:
 
     def _absent_product(self, words: list[str]) -> str | None:
         """A product that a short query names and no document of the scope carries."""
-        if len(words) > self._tuning.product_words:
+        if len(words) > self._tuning.short_query:
             return None
         products = self._lexicon.products
         for one, other in pairwise(words):
