@@ -169,6 +169,19 @@ def test_a_poisoned_tool_keeps_no_other_out() -> None:
     assert work.snapshot.resolve("bad/one", work.snapshot.live) is not None
 
 
+def test_poisoned_tools_survive_a_sweep() -> None:
+    analyzers = {"default": Stumbling()}
+    snapshot = Snapshot.empty()
+    for version in range(24):
+        tools = [
+            tool(f"tool_{n}", f"version {version} of {n}" + " poison" * (n % 25 == 24)) for n in range(50)
+        ]
+        snapshot = compile_snapshot(snapshot, (SLACK, source("busy", *tools)), analyzers)
+        assert found(snapshot, "tool 7")[0] == "mcp__busy__tool_7"
+        assert "mcp__busy__tool_49" in snapshot.by_public
+        assert "mcp__busy__tool_49" not in found(snapshot, "tool 49")
+
+
 def test_dead_documents_are_swept_out() -> None:
     steady = source("steady", tool("stay", "remains in place"), tool("stop", "halts it"))
     snapshot = compiled(steady, SLACK)

@@ -126,7 +126,7 @@ def compacted(index: Index, renumbered: npt.NDArray[np.int32]) -> Generator[bool
         frequencies_type=index.frequencies_type,
         postings=postings,
         lengths=index.lengths[np.flatnonzero(renumbered[: len(index.lengths)] >= 0)],
-        live=BitMap(range(len(index.live))),
+        live=bitmap(renumbered[np.frombuffer(index.live.to_array(), np.uint32)]),
         exact=tables[0],
         bare=tables[1],
     )

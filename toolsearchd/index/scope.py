@@ -29,6 +29,7 @@ class Scope:
         self.mask = mask & index.live
         ordered = np.asarray(order, dtype=np.int32)
         size = len(index.lengths)
+        ordered = ordered[ordered < size]  # ids after the index's last: tools that it could not take
         granted = np.zeros(size, dtype=bool)
         granted[np.frombuffer(self.mask.to_array(), dtype=np.uint32)] = True
         self.docs: Positions = ordered[granted[ordered]]  # position → doc id
