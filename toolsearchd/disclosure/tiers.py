@@ -1,4 +1,4 @@
-"""Which tools may hide, and whether a bridge stands before them: tier 0 no, 1 with names listed, 2 without."""
+"""Which tools may hide, and whether a bridge stands before them: tier 0 no; 1, names listed; 2, without."""
 
 from __future__ import annotations
 

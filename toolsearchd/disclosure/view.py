@@ -21,6 +21,7 @@ from toolsearchd.disclosure import listing as listings
 from toolsearchd.disclosure.bridge import BRIDGE_NAMES, bridge_tools, function, search_description
 from toolsearchd.disclosure.budget import listing_budget
 from toolsearchd.disclosure.dialects.base import Dialect
+from toolsearchd.disclosure.hints import NOT_FOUND, RETRY, hint_for
 from toolsearchd.disclosure.names import Names
 from toolsearchd.disclosure.requests import parse_limit, parse_names, parse_queries
 from toolsearchd.disclosure.sanitise import clipped, plain_line
@@ -34,19 +35,6 @@ from toolsearchd.limits import Limits
 SHOWN_NAME_CHARS = 200  # of a name that was asked for and does not exist
 NEAR_LOOKUPS = 8  # unknown names of one request that get near names; they cost a search each
 REASON_CHARS = 200
-
-RETRY_HINT = (
-    "Nothing matches. Search again with other keywords: service + action + object, in a source's own words. "
-    "If that finds nothing either, say so; a source that is not ready may come back."
-)
-NEAR_HINT = (
-    "Nothing matches surely; `near` is a guess. Describe one before you call it, or use other keywords."
-)
-ABSENT_HINT = "No connected source is about {product}. Do not retry with other words; say that it is missing."
-EMPTY_HINT = "The query holds no keyword. Give service + action + object."
-NOT_FOUND_HINT = (
-    "These names are not granted here. Use the near names, or tool_search to find the right ones."
-)
 
 Count = Callable[[str], int]
 """Tokens of one of the texts that `texts_to_count` asked about."""
@@ -86,16 +74,13 @@ class View:
 
     def prepare(self) -> Iterator[None]:
         """The first `assemble`'s work, in steps of a tool each: drive it to its end between other work."""
+        bridged = self.dialect.bridges and self._settings.enabled != "off"
         for tool in self.granted_tools():
-            if self.dialect.bridges:
+            if bridged:
                 self._texts.short(tool.definition)
-            else:
+            if not bridged or self._settings.enabled == "fit":
                 self._texts.described(tool.definition)
             yield
-        if self._settings.enabled == "fit" and self.dialect.bridges:
-            for tool in self.granted_tools():
-                self._texts.described(tool.definition)
-                yield
 
     # --- the granted tools ----------------------------------------------------------------------------
 
@@ -183,12 +168,8 @@ class View:
 
     def _hint(self, query: str, found: Group) -> str:
         if not self.dialect.shows_near:
-            return RETRY_HINT
-        if found.absent_product:
-            return ABSENT_HINT.format(product=found.absent_product)
-        if found.near:
-            return NEAR_HINT
-        return RETRY_HINT if query else EMPTY_HINT
+            return RETRY
+        return hint_for(query, found, all_ready=all(source.available for source in self.sources))
 
     @cached_property
     def _source_lines(self) -> list[dict[str, Any]]:
@@ -243,7 +224,7 @@ class View:
         reply: dict[str, Any] = {"tools": tools}
         if missing:
             reply["not_found"] = [clipped(name, SHOWN_NAME_CHARS) for name in missing]
-            reply["hint"] = NOT_FOUND_HINT
+            reply["hint"] = NOT_FOUND
             if near := self._near_of(missing):
                 reply["near"] = near
         if errors:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from toolsearchd.catalog.model import Tool
 from toolsearchd.catalog.naming import hermes_name
 from toolsearchd.disclosure.bridge import TEXTS, BridgeTexts
 from toolsearchd.disclosure.dialects.base import Dialect
 
+_mcp_name = lru_cache(maxsize=32 * 1024)(hermes_name)  # every view asks for every name
+
 
 def _name(tool: Tool) -> str:
-    return tool.name if tool.kind == "plugin" else hermes_name(tool.server, tool.name)
+    return tool.name if tool.kind == "plugin" else _mcp_name(tool.server, tool.name)
 
 
 def _source_name(tool: Tool) -> str:
