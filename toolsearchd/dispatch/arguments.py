@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-import difflib
-from collections import OrderedDict
+from functools import lru_cache
 from typing import Any, Literal
 
 import msgspec
 
 from toolsearchd.catalog.model import Definition
-from toolsearchd.dispatch.bounds import measure, schema_fault
-from toolsearchd.dispatch.shapes import Rules
+from toolsearchd.dispatch.bounds import count_steps, foreign_part, measure
+from toolsearchd.dispatch.coerce import coerce
+from toolsearchd.dispatch.coerce_hermes import coerce_hermes
+from toolsearchd.dispatch.jsontext import JsonFault, read_json
+from toolsearchd.dispatch.mismatch import invalid_arguments, path_text
+from toolsearchd.dispatch.schema import Schema, read_schema
+from toolsearchd.dispatch.shapes import ARGUMENT_KEYS, Rules
+from toolsearchd.dispatch.validate import CannotJudge, Mismatch, Validator
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 
-_KEPT_VALIDATORS = 512  # compiled schemas; a few kilobytes each
-_BACKTRACKS = 100_000  # of a pattern; a server's `(a+)+$` ends here instead of in minutes
-_SHOWN_CHARS = 200
-_LARGE_SCHEMA_BYTES = 4_000  # above, an error carries only the properties concerned
-
-
-class Checked(msgspec.Struct, frozen=True):
-    """A schema, decoded once: its validator, or why it has none."""
-
-    schema: dict[str, Any]
-    validator: Any
-    fault: str
-
-
-_checked: OrderedDict[str, Checked] = OrderedDict()
+_KEPT_SCHEMAS = 256  # read and compiled; some ten kilobytes each
 
 
 def prepare(
@@ -39,143 +30,188 @@ def prepare(
     unvalidatable: Literal["forward", "refuse"] = "forward",
     limits: Limits,
 ) -> dict[str, Any]:
-    """The arguments to send. Raises INVALID_ARGUMENTS; UNVALIDATABLE and VALIDATION_BUDGET where such calls
-    are to be refused."""
-    checked = checked_schema(definition, limits)
-    fault = checked.fault
-    if not fault:
-        too_much = measure(arguments, limits)
-        if too_much:
-            return _let_pass(arguments, unvalidatable, "VALIDATION_BUDGET", f"the arguments are {too_much}")
-        error = next(checked.validator.iter_errors(arguments), None)
-        if error is not None:
-            raise _invalid(definition, checked.schema, arguments, error)
-        return arguments
-    return _let_pass(arguments, unvalidatable, "UNVALIDATABLE", fault)
+    """The arguments to send; those given are not changed.
 
-
-def checked_schema(definition: Definition, limits: Limits) -> Checked:
-    """The definition's schema, compiled; memoised by its digest."""
-    found = _checked.get(definition.digest)
-    if found is not None:
-        _checked.move_to_end(definition.digest)
-        return found
-    _checked[definition.digest] = made = _check(definition, limits)
-    if len(_checked) > _KEPT_VALIDATORS:
-        _checked.popitem(last=False)
-    return made
+    Raises INVALID_ARGUMENTS, and where what can't be validated is to be refused UNVALIDATABLE (the schema is
+    the reason) or VALIDATION_BUDGET (schema and arguments together). With the default rules arguments that
+    fit are sent as they came; only others are coerced.
+    """
+    check = _Check(definition, limits)
+    try:
+        if rules == "hermes":
+            return check.by_reference(arguments)
+        return check.by_default(arguments)
+    except _Unjudged as unjudged:
+        if unvalidatable == "refuse":
+            raise ToolsearchdError(
+                unjudged.code,
+                f"not sent: {unjudged.reason}; `unvalidatable: forward` for the server would send it",
+                reason=unjudged.reason,
+            ) from None
+        return unjudged.arguments
 
 
 def unvalidatable_reason(definition: Definition, limits: Limits) -> str:
     """Why the tool's arguments can't be validated; empty where they can."""
-    return checked_schema(definition, limits).fault
+    return definition.unvalidatable or _plan(definition.input_schema, limits).fault
 
 
-def _check(definition: Definition, limits: Limits) -> Checked:
-    if definition.unvalidatable:
-        return Checked({}, None, definition.unvalidatable)
+class _Plan(msgspec.Struct, frozen=True):
+    """A schema read and compiled, or its fault."""
+
+    schema: Schema
+    validator: Validator | None
+    code: str
+    fault: str
+
+
+@lru_cache(maxsize=_KEPT_SCHEMAS)
+def _plan(data: bytes, limits: Limits) -> _Plan:
+    schema = read_schema(data, limits)
+    if schema.fault:
+        return _Plan(schema, None, schema.code, schema.fault)
     try:
-        schema = msgspec.json.decode(definition.input_schema)
-    except (msgspec.DecodeError, RecursionError) as error:
-        return Checked({}, None, f"its schema can't be read: {error}")
-    fault = schema_fault(schema, len(definition.input_schema), limits)
-    if fault:
-        return Checked(schema if isinstance(schema, dict) else {}, None, fault)
-    # Imported with the first call: 0.1 s that no start has to wait for.
-    import jsonschema_rs
+        return _Plan(schema, Validator(schema, limits), "", "")
+    except CannotJudge as error:
+        return _Plan(schema, None, "UNVALIDATABLE", f"its schema is not valid: {error}")
 
-    try:
-        validator = jsonschema_rs.validator_for(
-            _with_null_for_nullable(schema),
-            offline=True,
-            validate_formats=False,
-            pattern_options=jsonschema_rs.FancyRegexOptions(backtrack_limit=_BACKTRACKS),
+
+class _Unjudged(Exception):
+    """The arguments go out unvalidated, or not at all, as the server's setting says."""
+
+    def __init__(self, arguments: dict[str, Any], code: str, reason: str) -> None:
+        super().__init__(reason)
+        self.arguments = arguments
+        self.code = code
+        self.reason = reason
+
+
+class _Check:
+    def __init__(self, definition: Definition, limits: Limits) -> None:
+        self._definition = definition
+        self._limits = limits
+        self._plan = _plan(definition.input_schema, limits)
+
+    def by_default(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """As they came where they fit, else coerced, else taken out of a second wrapper."""
+        self._bound(arguments)
+        if self._accepts(arguments):
+            return arguments
+        schema = self._plan.schema
+        made = coerce(arguments, schema)
+        if made is not arguments and self._accepts(made):
+            return made
+        inner = _unwrapped(arguments, schema)
+        if inner is not None and not measure(inner, self._limits):
+            inner = coerce(inner, schema)
+            if self._accepts(inner):
+                return inner
+        raise self._invalid(made, self._mismatches(made), corrects=True)
+
+    def by_reference(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Missing names first, then coercion at the top level, then the validator."""
+        self._bound_value(arguments)
+        own = self._own_schema()
+        required = own.get("required")
+        missing = [name for name in required if name not in arguments] if isinstance(required, list) else []
+        if missing:
+            detail = {"property": missing[0], "missing": missing}
+            raise self._invalid(arguments, [Mismatch(path=(), constraint="required", detail=detail)])
+        made = coerce_hermes(arguments, own)
+        self._bound_schema(made)
+        if self._accepts(made):
+            return made
+        raise self._invalid(made, self._mismatches(made))
+
+    def _bound(self, arguments: dict[str, Any]) -> None:
+        self._bound_value(arguments)
+        self._bound_schema(arguments)
+
+    def _bound_value(self, arguments: dict[str, Any]) -> None:
+        too_much = measure(arguments, self._limits)
+        if too_much:
+            code = "VALIDATION_BUDGET"
+            if self._plan.fault or self._definition.unvalidatable:
+                code = self._plan.code or "UNVALIDATABLE"
+            raise _Unjudged(arguments, code, f"the arguments are {too_much}")
+        foreign = foreign_part(arguments)
+        if foreign is not None:
+            path, what = foreign
+            raise ToolsearchdError(
+                "INVALID_ARGUMENTS",
+                f"{path_text(path)}: {what}, which JSON can't carry; nothing was sent",
+                path=path_text(path),
+                constraint="json",
+                expected="a JSON value",
+                received=what,
+            )
+
+    def _bound_schema(self, arguments: dict[str, Any]) -> None:
+        if self._definition.unvalidatable:
+            raise _Unjudged(arguments, "UNVALIDATABLE", self._definition.unvalidatable)
+        if self._plan.fault:
+            raise _Unjudged(arguments, self._plan.code, self._plan.fault)
+
+    def _steps(self, arguments: dict[str, Any]) -> int:
+        """How many alternatives these arguments make the validator judge; 0 where the schema has none."""
+        most = self._limits.validation_branches
+        schema = self._plan.schema
+        steps = count_steps(schema, arguments, most, self._limits) if schema.combines else 0
+        if steps > most:
+            raise _Unjudged(
+                arguments,
+                "VALIDATION_BUDGET",
+                f"its schema and these arguments make more than {most} alternatives",
+            )
+        return steps
+
+    def _accepts(self, arguments: dict[str, Any]) -> bool:
+        assert self._plan.validator is not None
+        self._steps(arguments)
+        try:
+            return self._plan.validator.accepts(arguments)
+        except CannotJudge as error:
+            raise _Unjudged(arguments, "UNVALIDATABLE", str(error)) from None
+
+    def _mismatches(self, arguments: dict[str, Any]) -> list[Mismatch]:
+        """Empty only where the arguments fit."""
+        assert self._plan.validator is not None
+        try:
+            return self._plan.validator.mismatches(arguments, self._steps(arguments))
+        except CannotJudge as error:
+            raise _Unjudged(arguments, "UNVALIDATABLE", str(error)) from None
+
+    def _invalid(
+        self, arguments: dict[str, Any], mismatches: list[Mismatch], *, corrects: bool = False
+    ) -> ToolsearchdError:
+        return invalid_arguments(
+            self._definition.name,
+            arguments,
+            mismatches,
+            self._own_schema(),
+            len(self._definition.input_schema),
+            self._mismatches if corrects else None,
         )
-    except (ValueError, jsonschema_rs.ReferencingError) as error:
-        return Checked(schema, None, f"its schema is not valid: {str(error).splitlines()[0][:_SHOWN_CHARS]}")
-    return Checked(schema, validator, "")
+
+    def _own_schema(self) -> dict[str, Any]:
+        """The schema as its server wrote it; the plan's is rewritten for the validator."""
+        if self._plan.schema.fault and not self._plan.schema.readable:
+            return {}
+        own = msgspec.json.decode(self._definition.input_schema)
+        return own if isinstance(own, dict) else {}
 
 
-def _with_null_for_nullable(schema: Any) -> Any:
-    """OpenAPI's `nullable: true` said in JSON Schema. `measure` bounded the depth."""
-    if isinstance(schema, list):
-        return [_with_null_for_nullable(item) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    kept = ("const", "default", "enum", "example", "examples")
-    made = {k: v if k in kept else _with_null_for_nullable(v) for k, v in schema.items()}
-    if made.pop("nullable", None) is True:
-        kind = made.get("type")
-        if isinstance(kind, str):
-            made["type"] = [kind, "null"]
-        elif isinstance(kind, list) and "null" not in kind:
-            made["type"] = [*kind, "null"]
-        elif kind is None:
-            made = {"anyOf": [made, {"type": "null"}]}
-    return made
-
-
-def _let_pass(arguments: dict[str, Any], unvalidatable: str, code: str, reason: str) -> dict[str, Any]:
-    if unvalidatable == "refuse":
-        raise ToolsearchdError(
-            code, f"not sent: {reason}; `unvalidatable: forward` would send it", reason=reason
-        )
-    return arguments
-
-
-def _invalid(
-    definition: Definition, schema: dict[str, Any], arguments: dict[str, Any], error: Any
-) -> ToolsearchdError:
-    path = _path(error.instance_path)
-    constraint = str(error.schema_path[-1]) if error.schema_path else ""
-    given_properties = schema.get("properties")
-    properties: dict[str, Any] = given_properties if isinstance(given_properties, dict) else {}
-    concerned = [part for part in error.instance_path if isinstance(part, str)][:1]
-    fields: dict[str, Any] = {"path": path, "constraint": constraint}
-    if constraint == "required":
-        required = schema.get("required")
-        wanted = required if isinstance(required, list) and not error.instance_path else []
-        missing = [name for name in wanted if name not in arguments]
-        fields["missing"] = missing
-        concerned = missing or concerned
-        near = {
-            name: close
-            for name in arguments
-            if name not in properties and (close := difflib.get_close_matches(name, missing, n=1))
-        }
-        if near:
-            fields["did_you_mean"] = near
-    elif constraint == "additionalProperties":
-        unknown = [name for name in arguments if name not in properties]
-        fields["did_you_mean"] = {
-            name: difflib.get_close_matches(name, list(properties), n=3) for name in unknown
-        }
-    else:
-        fields["received"] = _shown(error.instance)
-    fields["parameters"] = (
-        schema
-        if len(definition.input_schema) <= _LARGE_SCHEMA_BYTES
-        else {name: properties[name] for name in concerned if name in properties}
-    )
-    return ToolsearchdError(
-        "INVALID_ARGUMENTS",
-        f"nothing was sent: {path}: {str(error.message)[:600]}; send arguments that fit `parameters`",
-        **fields,
-    )
-
-
-def _path(parts: list[str | int]) -> str:
-    text = "arguments"
-    for part in parts:
-        if isinstance(part, int):
-            text += f"[{part}]"
-        elif part.isidentifier():
-            text += f".{part}"
-        else:
-            text += f"[{msgspec.json.encode(part).decode()}]"
-    return text
-
-
-def _shown(value: Any) -> str:
-    text = msgspec.json.encode(value).decode()
-    return text if len(text) <= _SHOWN_CHARS else text[:_SHOWN_CHARS] + "…"
+def _unwrapped(arguments: dict[str, Any], schema: Schema) -> dict[str, Any] | None:
+    """The object inside `{"arguments": {…}}` where the tool has no parameter of that name."""
+    if len(arguments) != 1:
+        return None
+    (key, inner), *_ = arguments.items()
+    properties = schema.root.get("properties")
+    if key not in ARGUMENT_KEYS or (isinstance(properties, dict) and key in properties):
+        return None
+    if isinstance(inner, str):
+        try:
+            inner = read_json(inner)
+        except JsonFault:
+            return None
+    return inner if isinstance(inner, dict) else None

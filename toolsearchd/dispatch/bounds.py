@@ -1,24 +1,25 @@
 """What may be handed to a validator: counted without recursion before the validator is touched.
 
-The validator has no step budget, holds the GIL, and recurses: a schema or an argument that is deep, large or
-branches too much would stall or end the process. A schema outside the bounds is `unvalidatable`, with the
-reason; the server decides then.
+The validator has no step budget, holds the GIL, and recurses: arguments that are deep or large, or that meet
+a schema whose alternatives multiply with their depth, would stall or end the process.
 """
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any
 
+from toolsearchd.dispatch.schema import IN_PLACE, IN_PLACE_LISTS, IN_PLACE_MAPS, Schema, is_backtracking
 from toolsearchd.limits import Limits
 
-_COMBINERS = ("anyOf", "oneOf", "allOf")
-_MAX_REF_HOPS = 64
+_ODD_STEP_COST = 10  # a step of the backtracking engine, or a division in big numbers
+_QUADRATIC_CHARS = 10_000  # a look-ahead scans the text from each position: chars² / this are steps
 
 
 def measure(value: Any, limits: Limits) -> str:
-    """Why the value is too deep or too large; empty where it is neither."""
-    nodes = 0
-    level, depth = [value], 0
+    """Why a value is too deep or too large; empty where it is neither."""
+    nodes = size = depth = 0
+    level = [value]
     while level:
         depth += 1
         if depth > limits.validation_depth:
@@ -28,109 +29,147 @@ def measure(value: Any, limits: Limits) -> str:
             nodes += 1
             if isinstance(item, dict):
                 below.extend(item.values())
+                size += sum(len(key) for key in item if isinstance(key, str))
             elif isinstance(item, list):
                 below.extend(item)
+            elif isinstance(item, str):
+                size += len(item)
             if nodes + len(below) > limits.validation_nodes:
                 return f"more than {limits.validation_nodes} values"
+        if size > limits.validation_bytes:
+            return f"more than {limits.validation_bytes} bytes"
         level = below
     return ""
 
 
-def schema_fault(schema: Any, size: int, limits: Limits) -> str:
-    """Why a schema (of `size` bytes) can't be used to validate; empty where it can."""
-    if size > limits.validation_bytes:
-        return f"its schema has {size} bytes, at most {limits.validation_bytes} are validated with"
-    if not isinstance(schema, dict):
-        return "its schema is no object"
-    too_much = measure(schema, limits)
-    if too_much:
-        return f"its schema is {too_much}" if too_much.startswith("nested") else f"its schema has {too_much}"
-    return _reference_fault(schema) or _branch_fault(schema, limits)
-
-
-def _reference_fault(schema: dict[str, Any]) -> str:
-    """Only references within the document are followed, and each must lead somewhere."""
-    for node in _objects(schema):
-        if "$ref" not in node:
-            continue
-        target = node["$ref"]
-        if not isinstance(target, str):
-            return "its schema has a $ref that is no text"
-        if not target.startswith("#"):
-            return f"its schema refers to {target[:80]!r}, outside of itself; nothing is fetched"
-        if target.startswith("#/") and _at(schema, target) is None:
-            return f"its schema refers to {target[:80]!r}, which it does not hold"
-    if any(isinstance(node.get("$id"), str) for node in _objects(schema) if node is not schema):
-        return "its schema moves its own base ($id in a part of it)"
-    return ""
-
-
-def _branch_fault(schema: dict[str, Any], limits: Limits) -> str:
-    """Nested alternatives multiply: each level of `anyOf` in `anyOf`, through references too."""
-    cost = _Branches(schema, limits.validation_branches).of(schema)
-    if cost > limits.validation_branches:
-        return f"its schema branches into more than {limits.validation_branches} alternatives"
-    return ""
-
-
-class _Branches:
-    """Alternatives below a node, references followed, each definition counted once (bounded recursion)."""
-
-    def __init__(self, root: dict[str, Any], most: int) -> None:
-        self._root = root
-        self._most = most
-        self._known: dict[str, int] = {}
-        self._open: set[str] = set()
-
-    def of(self, node: Any) -> int:
-        """Depth is bounded by `measure` and by `_open`: recursion stays within a few hundred frames."""
-        if not isinstance(node, dict):
-            return max((self.of(item) for item in node), default=1) if isinstance(node, list) else 1
-        cost = 1
-        for key, value in node.items():
-            if key == "$ref" and isinstance(value, str):
-                cost = cost * self._of_reference(value)
-            elif key in _COMBINERS and isinstance(value, list):
-                cost *= max(1, sum(self.of(item) for item in value))
-            elif key not in ("enum", "const", "default", "examples", "$defs", "definitions"):
-                cost = max(cost, self.of(value)) if key in ("properties", "items") else cost * self.of(value)
-            if cost > self._most:
-                return cost
-        return cost
-
-    def _of_reference(self, target: str) -> int:
-        if target in self._known:
-            return self._known[target]
-        if target in self._open or len(self._open) > _MAX_REF_HOPS:
-            return 1  # a cycle: the instance's depth bounds it
-        self._open.add(target)
-        self._known[target] = self.of(_at(self._root, target))
-        self._open.discard(target)
-        return self._known[target]
-
-
-def _objects(schema: Any) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
-    waiting = [schema]
+def foreign_part(value: Any) -> tuple[tuple[str | int, ...], str] | None:
+    """Path and name of a part that JSON can't carry: MessagePack has bytes, times, any key, NaN; text may
+    hold half a surrogate pair. For measured values."""
+    waiting: list[tuple[Any, Any]] = [(value, ())]
     while waiting:
-        item = waiting.pop()
+        item, path = waiting.pop()
+        what = ""
         if isinstance(item, dict):
-            found.append(item)
-            waiting.extend(item.values())
+            odd = next((key for key in item if not isinstance(key, str) or not _is_text(key)), None)
+            what = f"a key that is not text ({type(odd).__name__})" if odd is not None else ""
+            waiting.extend((below, (path, key)) for key, below in item.items())
         elif isinstance(item, list):
-            waiting.extend(item)
-    return found
+            waiting.extend((below, (path, at)) for at, below in enumerate(item))
+        elif isinstance(item, str):
+            what = "" if _is_text(item) else "half of a surrogate pair"
+        elif isinstance(item, float):
+            what = "" if isfinite(item) else f"{item}"
+        elif item is not None and not isinstance(item, bool | int):
+            what = f"a value of type {type(item).__name__}"
+        if what:
+            return _unlinked(path), what
+    return None
 
 
-def _at(root: Any, pointer: str) -> Any:
-    """What a local JSON pointer (`#/a/0/b`) leads to, or None."""
-    value = root
-    for part in pointer.removeprefix("#").strip("/").split("/") if pointer not in ("#", "#/") else ():
-        key = part.replace("~1", "/").replace("~0", "~")
-        if isinstance(value, dict) and key in value:
-            value = value[key]
-        elif isinstance(value, list) and key.isdigit() and int(key) < len(value):
-            value = value[int(key)]
-        else:
-            return None
-    return value
+def _is_text(text: str) -> bool:
+    try:
+        return text.isascii() or bool(text.encode())
+    except UnicodeEncodeError:
+        return False
+
+
+def _unlinked(path: Any) -> tuple[str | int, ...]:
+    keys: list[str | int] = []
+    while path:
+        path, key = path
+        keys.append(key)
+    return tuple(reversed(keys))
+
+
+def count_steps(schema: Schema, value: Any, most: int, limits: Limits) -> int:
+    """Extra judgements of one value that validating `value` may take: one per member of a combinator, at each
+    spot, along each path; counting ends past `most`.
+
+    Walks what the validator would walk, every alternative included, so it is an upper bound.
+    """
+    steps = tasks = 0
+    waiting: list[tuple[Any, Any]] = [(schema.root, value)]
+    while waiting:
+        node, item = waiting.pop()
+        tasks += 1
+        if tasks > limits.validation_nodes + most:
+            return most + 1
+        if not isinstance(node, dict):
+            continue
+        steps += _own_cost(node, item)
+        target = schema.resolve(node)
+        if target is not None:
+            waiting.append((target, item))
+        members = _members(node)
+        steps += len(members)
+        waiting.extend((member, item) for member in members)
+        if isinstance(item, dict):
+            steps += _enter_object(node, item, waiting)
+        elif isinstance(item, list):
+            steps += _enter_list(node, item, waiting)
+        if steps > most:
+            return steps
+    return steps
+
+
+def _members(node: dict[str, Any]) -> list[Any]:
+    members: list[Any] = []
+    for key in IN_PLACE_LISTS:
+        if isinstance(node.get(key), list):
+            members += node[key]
+    members += [node[key] for key in IN_PLACE if key in node]
+    for key in IN_PLACE_MAPS:
+        if isinstance(node.get(key), dict):
+            members += node[key].values()
+    return members
+
+
+def _own_cost(node: dict[str, Any], item: Any) -> int:
+    options = node.get("enum")
+    if isinstance(item, dict | list):
+        return len(options) if isinstance(options, list) else 0
+    if isinstance(item, str):
+        if is_backtracking(node.get("pattern")):
+            return _ODD_STEP_COST + len(item) ** 2 // _QUADRATIC_CHARS
+    elif "multipleOf" in node and not isinstance(node["multipleOf"], int):
+        return _ODD_STEP_COST
+    return 0
+
+
+def _enter_object(node: dict[str, Any], item: dict[str, Any], waiting: list[tuple[Any, Any]]) -> int:
+    """Queues the members' judgements; the number of those beyond one per member."""
+    properties = node.get("properties")
+    properties = properties if isinstance(properties, dict) else {}
+    patterns = node.get("patternProperties")
+    by_pattern = list(patterns.values()) if isinstance(patterns, dict) else []
+    rest = [node[key] for key in ("additionalProperties", "unevaluatedProperties") if key in node]
+    names = node.get("propertyNames")
+    extra = 0
+    if names is not None or by_pattern:
+        extra = len(item) * (len(by_pattern) + (names is not None))
+        waiting.extend((names, key) for key in item)
+    if properties or by_pattern or rest:
+        for key, value in item.items():
+            if key in properties:
+                waiting.append((properties[key], value))
+            elif rest:
+                waiting.extend((schema, value) for schema in rest)
+            waiting.extend((schema, value) for schema in by_pattern)
+    return extra
+
+
+def _enter_list(node: dict[str, Any], item: list[Any], waiting: list[tuple[Any, Any]]) -> int:
+    first = node.get("prefixItems", node["items"] if isinstance(node.get("items"), list) else None)
+    first = first if isinstance(first, list) else []
+    rest = [
+        node[key]
+        for key in ("items", "additionalItems", "unevaluatedItems")
+        if isinstance(node.get(key), dict)
+    ]
+    waiting.extend(zip(first, item, strict=False))
+    for schema in rest:
+        waiting.extend((schema, value) for value in item[len(first) :])
+    if "contains" in node:
+        waiting.extend((node["contains"], value) for value in item)
+        return len(item)
+    return 0

@@ -22,7 +22,7 @@ BRIDGE_TOOLS = ("tool_search", "tool_describe", "tool_call")
 SKELETON = '{"calls": [{"name": "mcp__server__tool", "arguments": {}}]}'
 
 _NAME_KEYS = ("name", "tool_name", "tool")  # the later ones only where the earlier are absent
-_ARGUMENT_KEYS = ("arguments", "args", "parameters", "params", "input")
+ARGUMENT_KEYS = ("arguments", "args", "parameters", "params", "input")
 _ENVELOPE_KEYS = frozenset(
     {"id", "type", "index", "call_id", "tool_call_id"}
 )  # of a provider's own tool call
@@ -232,7 +232,7 @@ class _Entry:
         beside = {key: value for key, value in entry.items() if key != name_key}
         known = self._properties(name) if self._properties else None
         key = next(
-            (key for key in _ARGUMENT_KEYS if key in beside and self._is_wrapper(key, beside, known)), None
+            (key for key in ARGUMENT_KEYS if key in beside and self._is_wrapper(key, beside, known)), None
         )
         if key is None:
             return self._flattened(beside, known)
