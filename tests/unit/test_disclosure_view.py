@@ -100,6 +100,13 @@ def test_descriptions_are_cut_and_clean():
     assert entry["required"] == ["p" * 64] + ["q"] * 31
 
 
+@pytest.mark.parametrize("required", ["title", 5, None, [1, None, "a"], {"a": 1}])
+def test_odd_required_lists_name_what_they_can(required):
+    tool = {"name": "t", "description": "d", "inputSchema": {"type": "object", "required": required}}
+    _, tools = group(view(source("s", [tool])), "mcp__s__t")
+    assert tools["mcp__s__t"]["required"] == (["a"] if isinstance(required, list) else [])
+
+
 def test_a_description_of_megabytes_is_cut_before_it_is_cleaned():
     seen = view(source("s", {"big": "Get data. " + " " * 5_000_000, "word": "é" * 200_000}))
     entries = group(seen, "get data big")[1]

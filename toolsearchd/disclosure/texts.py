@@ -68,10 +68,7 @@ class ToolTexts:
 
 
 def _required(schema: bytes) -> list[str]:
-    try:
-        required = msgspec.json.decode(schema, type=_RequiredOnly).required
-    except msgspec.MsgspecError:
-        return []
+    required = msgspec.json.decode(schema, type=_RequiredOnly).required
     if not isinstance(required, list):
         return []
     return [plain_line(name)[:REQUIRED_CHARS] for name in required[:REQUIRED_NAMES] if isinstance(name, str)]
