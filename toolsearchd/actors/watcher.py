@@ -1,9 +1,9 @@
-"""Owns the last good parse of every config file, the settings in force and the desired state.
+"""Owns the last good state of every config file, the settings in force and the desired state.
 
 File events only mark dirty: after `settle_s` of quiet the files are read again and compared by content, so a
-touch publishes nothing. A file that can't be parsed keeps its last good parse in force and is reported; a
+touch publishes nothing. A file that can't be used keeps its last good state in force and is reported; a
 deleted one keeps it for `deleted_grace_s`. A stat sweep every `sweep_s` catches what inotify misses.
-Emits: `on_change` callbacks after `settings` or `desired` changed.
+Emits: `on_change` callbacks after `settings` or the desired servers changed.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,72 +21,41 @@ import msgspec
 import trio
 import watchfiles
 
-from toolsearchd.actors.files import UnreadableError, read_config
+from toolsearchd.actors.files import WatchPoints, watch_points
+from toolsearchd.actors.watched_file import WatchedFile
+from toolsearchd.config.document import problem_at
+from toolsearchd.config.environment import parse_environment
 from toolsearchd.config.expand import ExpandContext
 from toolsearchd.config.merge import desired_state
 from toolsearchd.config.model import Desired, Problem
-from toolsearchd.config.settings import Settings, dump_settings, load_settings
-from toolsearchd.config.sources import FORMATS, Format, Parsed
+from toolsearchd.config.settings import Settings, SourceFile, dump_settings, load_settings
+from toolsearchd.config.sources import FORMATS, Format, Parsed, format_of
 
 log = logging.getLogger(__name__)
 
 _DIGEST_KEY_FILE = "digest.key"
+_STEP_MS = 50  # between two looks at inotify: at 20 ms an idle daemon spends twice the CPU
+_LONGEST_SETTLE_S = 2.0  # a file that is written all the time is read all the same
+_NOTHING = Settings(sources=())
+"""In force while the own config is unusable and never was usable: nothing runs by rules nobody wrote."""
 
 
-class _File:
-    """One source file: its format, what was read last and what of it is in force."""
+class _Source:
+    """A client's config file: what it says, and whether a person named it (then it is trusted)."""
 
-    def __init__(self, path: Path, format_: Format, *, named: bool) -> None:
-        self.path = path
+    def __init__(self, path: Path, format_: Format, *, named: bool, project: str) -> None:
         self.format = format_
-        self.named = named  # by the person, in `sources`: trusted, whatever it is
-        self.text: str | None = None
-        self.parsed = Parsed()
-        self.error = ""
-        self.missing_since: float | None = None
+        self.named = named
+        self.project = project
+        self.file: WatchedFile[Parsed] = WatchedFile(path, Parsed(), wanted=named)
 
-    def read(self, max_bytes: int, context: ExpandContext, grace_s: float) -> None:
-        """Brings `parsed` up to date. What can't be used leaves the last good parse in force."""
-        try:
-            text = read_config(self.path, max_bytes)
-        except UnreadableError as error:
-            self.error = str(error)
-            return
-        if text is None:
-            self._missing(grace_s)
-            return
-        self.missing_since = None
-        if text == self.text and not self.error:
-            return
-        self.text = text
-        parsed = self.format.parse(text, str(self.path), context)
-        self.error = "" if parsed.usable else "; ".join(str(p) for p in parsed.problems if p.level == "error")
-        if parsed.usable:
-            self.parsed = parsed if self.named else _without_projects(parsed)
+    def parse(self, text: str, context: ExpandContext) -> tuple[Parsed | None, tuple[Problem, ...]]:
+        parsed = self.format.parse(text, str(self.file.path), context, projects=self.named)
+        return (parsed if parsed.usable else None), parsed.problems
 
-    def _missing(self, grace_s: float) -> None:
-        if self.missing_since is None:
-            self.missing_since = time.monotonic()
-        if self.text is None or time.monotonic() - self.missing_since >= grace_s:
-            self.text, self.parsed = None, Parsed()
-            self.error = "does not exist" if self.named else ""
-
-    @property
-    def problems(self) -> tuple[Problem, ...]:
-        """What is wrong with the file as it stands now; its entries' problems come with its parse."""
-        if not self.error:
-            return ()
-        return (
-            Problem(
-                level="error", file=str(self.path), message=f"{self.error}; the last good state is in force"
-            ),
-        )
-
-
-def _without_projects(parsed: Parsed) -> Parsed:
-    """Project entries that nobody named stay inert: they start nothing."""
-    kept = tuple(spec for spec in parsed.servers if not spec.project)
-    return msgspec.structs.replace(parsed, servers=kept)
+    def servers(self) -> Parsed:
+        """What it contributes; its problems are told by the file."""
+        return msgspec.structs.replace(self.file.value, problems=())
 
 
 class Watcher:
@@ -95,54 +65,66 @@ class Watcher:
         self, config_file: Path, *, environ: Mapping[str, str], state_dir: Path | None = None
     ) -> None:
         self.config_file = config_file
-        self._environ = environ
+        self._environ = dict(environ)
         self._home = environ.get("HOME") or str(Path("~").expanduser())
+        self._config_home = environ.get("XDG_CONFIG_HOME") or f"{self._home}/.config"
         self._key = _digest_key(state_dir) if state_dir is not None else secrets.token_bytes(32)
-        self._config_text: str | None = None
-        self._config_problems: list[Problem] = []
-        self._files: dict[tuple[str, str], _File] = {}
+        self._config: WatchedFile[Settings] = WatchedFile(config_file, Settings(), wanted=False)
+        self._environment: WatchedFile[dict[str, str]] | None = None
+        self._sources: dict[tuple[str, str], _Source] = {}
         self._watch_problem: Problem | None = None
+        self._told: frozenset[Problem] = frozenset()
         self._dirty = trio.Event()
         self._rearm = trio.Event()
+        self._points = WatchPoints(frozenset(), frozenset())
         self.settings = Settings()
         self.desired = Desired()
         self.on_change: list[Callable[[], None]] = []
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        found = [*self._config_problems, *(p for file in self._files.values() for p in file.problems)]
+        found = [problem for file in self._files() for problem in file.problems]
         if self._watch_problem is not None:
             found.append(self._watch_problem)
         return (*found, *self.desired.problems)
 
     def files(self) -> list[dict[str, Any]]:
-        """For `status`: each source file, how many servers it names, what is wrong with it."""
+        """For `status`: each source file, how many servers it names, what is wrong with it. `inert`: entries
+        of projects, which start nothing while nobody named the file."""
         return [
             {
-                "file": str(file.path),
-                "format": file.format.name,
-                "servers": len(file.parsed.servers),
-                "error": file.error,
+                "file": str(source.file.path),
+                "format": source.format.name,
+                "servers": len(source.file.value.servers),
+                "inert": source.file.value.inert,
+                "error": source.file.error,
             }
-            for file in self._files.values()
-            if file.named or file.text is not None
+            for source in self._sources.values()
+            if source.named or source.file.is_known or source.file.error
         ]
+
+    # --- reading ----------------------------------------------------------------------------------
 
     def load_now(self) -> None:
         """Reads everything; what changed is in force when this returns. Files are local and small."""
         before = (self.settings, self.desired.servers)
-        self._load_settings()
-        limits, context = self.settings.limits, self._context()
-        self._choose_files()
-        for file in self._files.values():
-            file.read(limits.user_file_bytes, context, limits.deleted_grace_s)
+        self._look(self._config, self._parse_config, None)
+        usable = self._config.is_known or not self._config.error
+        self.settings = self._config.value if usable else _NOTHING
+        self._choose_environment()
+        self._choose_sources()
+        for source in self._sources.values():
+            context = self._context(source.project)
+            self._look(source.file, partial(source.parse, context=context), context)
         self.desired = desired_state(
             self.settings,
-            [file.parsed for file in self._files.values()],
-            context,
+            [source.servers() for source in self._sources.values()],
+            self._context(""),
             self._key,
             str(self.config_file),
+            self._environment.value if self._environment is not None else {},
         )
+        self._tell_problems()
         if (self.settings, self.desired.servers) != before:
             for tell in self.on_change:
                 tell()
@@ -152,89 +134,114 @@ class Watcher:
         self.load_now()
         self._rearm.set()
 
+    def _look(self, file: WatchedFile[Any], parse: Callable[[str], Any], context: object) -> None:
+        limits = self._config.value.limits
+        project = isinstance(context, ExpandContext) and context.workspace
+        file.look(
+            parse,
+            max_bytes=limits.project_file_bytes if project else limits.user_file_bytes,
+            grace_s=limits.deleted_grace_s,
+            now=time.monotonic(),
+            context=context,
+        )
+
+    def _parse_config(self, text: str) -> tuple[Settings | None, tuple[Problem, ...]]:
+        settings, problems = load_settings(text, str(self.config_file))
+        return settings, tuple(problems)
+
+    def _choose_environment(self) -> None:
+        named = self.settings.environment.file
+        if named is None:
+            self._environment = None
+            return
+        path = self._place(named)
+        if self._environment is None or self._environment.path != path:
+            self._environment = WatchedFile(path, {}, wanted=True)
+
+        def parse(text: str) -> tuple[dict[str, str], tuple[Problem, ...]]:
+            found, problems = parse_environment(text, str(path))
+            return found, tuple(problems)
+
+        self._look(self._environment, parse, None)
+
+    def _choose_sources(self) -> None:
+        """The files that the settings name, in their order; what is known of each is kept."""
+        chosen: dict[tuple[str, str], _Source] = {}
+        if self.settings.sources == "auto":
+            for format_ in FORMATS.values():
+                for path in format_.paths(self._home, self._config_home):
+                    self._keep(chosen, Path(path), format_, named=False)
+        else:
+            for source in self.settings.sources:
+                path_named = self._place(source.path)
+                format_named = _format(source, path_named)
+                if format_named is not None:  # else load_settings has refused it
+                    self._keep(chosen, path_named, format_named, named=True)
+        self._sources = chosen
+
+    def _keep(
+        self, chosen: dict[tuple[str, str], _Source], path: Path, format_: Format, *, named: bool
+    ) -> None:
+        key = (str(path), format_.name)
+        known = self._sources.get(key)
+        if known is None or known.named != named:
+            project = format_.project_of(str(path), self._home, self._config_home) if named else ""
+            known = _Source(path, format_, named=named, project=project)
+        chosen[key] = known
+
+    def _place(self, path: str) -> Path:
+        """`~` is the person's home; what is relative begins beside the config file."""
+        if path == "~" or path.startswith("~/"):
+            path = self._home + path[1:]
+        return self.config_file.parent / path
+
+    def _context(self, workspace: str) -> ExpandContext:
+        extra = self._environment.value if self._environment is not None else {}
+        return ExpandContext(environ={**self._environ, **extra}, home=self._home, workspace=workspace)
+
+    def _files(self) -> list[WatchedFile[Any]]:
+        environment = [self._environment] if self._environment is not None else []
+        return [self._config, *environment, *(source.file for source in self._sources.values())]
+
+    def _tell_problems(self) -> None:
+        """Each problem once in the log, when it appears."""
+        now = frozenset(self.problems)
+        for problem in self.problems:
+            if problem not in self._told:
+                log.log(logging.ERROR if problem.level == "error" else logging.WARNING, "%s", problem)
+        self._told = now
+
+    # --- when to read -----------------------------------------------------------------------------
+
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Watches until cancelled."""
+        """Watches until cancelled; then nothing is left running."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._watch_directories)
             nursery.start_soon(self._sweep)
             task_status.started()
             while True:
                 await self._dirty.wait()
-                while self._dirty.is_set():  # until it has been quiet for a while
-                    self._dirty = trio.Event()
-                    with trio.move_on_after(self.settings.limits.settle_s):
-                        await self._dirty.wait()
+                await self._wait_quiet()
                 self.load_now()
-                if any(file.missing_since is not None and file.text for file in self._files.values()):
+                if watch_points(self._paths()) != self._points:
+                    self._rearm.set()
+                if any(file.is_fading for file in self._files()):
                     nursery.start_soon(self._mark_dirty_after, self.settings.limits.deleted_grace_s)
 
-    # --- what to read -----------------------------------------------------------------------------
-
-    def _load_settings(self) -> None:
-        try:
-            text = read_config(self.config_file, self.settings.limits.user_file_bytes)
-        except UnreadableError as error:
-            self._config_problems = [Problem(level="error", file=str(self.config_file), message=str(error))]
-            return
-        if text == self._config_text and self._config_text is not None:
-            return
-        self._config_text = text
-        loaded, self._config_problems = load_settings(text or "", str(self.config_file))
-        if loaded is not None:
-            self.settings = loaded
-        else:
-            log.error("%s is not in force: %s", self.config_file, "; ".join(map(str, self._config_problems)))
-
-    def _choose_files(self) -> None:
-        """The files that the settings name, in their order; what is known of each is kept."""
-        chosen: dict[tuple[str, str], _File] = {}
-        if self.settings.sources == "auto":
-            config_home = self._environ.get("XDG_CONFIG_HOME") or f"{self._home}/.config"
-            for format_ in FORMATS.values():
-                for path in format_.paths(self._home, config_home):
-                    self._keep(chosen, Path(path), format_, named=False)
-        else:
-            for at, source in enumerate(self.settings.sources):
-                home = source.path.startswith("~")
-                place = Path(source.path.replace("~", self._home, 1) if home else source.path)
-                place = self.config_file.parent / place  # what is absolute stays so
-                format_named = FORMATS.get(source.format) or _format_of(place)
-                if format_named is None:
-                    self._report_format(at, source.format)
-                else:
-                    self._keep(chosen, place, format_named, named=True)
-        self._files = chosen
-
-    def _keep(
-        self, chosen: dict[tuple[str, str], _File], path: Path, format_: Format, *, named: bool
-    ) -> None:
-        key = (str(path), format_.name)
-        known = self._files.get(key)
-        chosen[key] = (
-            known if known is not None and known.named == named else _File(path, format_, named=named)
-        )
-
-    def _report_format(self, at: int, name: str) -> None:
-        problem = Problem(
-            level="error",
-            file=str(self.config_file),
-            path=f"sources[{at}].format",
-            message=f"no format {name!r}; there are {', '.join(FORMATS)}; the file is not read",
-        )
-        if problem not in self._config_problems:
-            self._config_problems = [*self._config_problems, problem]
-
-    def _context(self) -> ExpandContext:
-        return ExpandContext(environ=self._environ, home=self._home)
-
-    # --- when to read -----------------------------------------------------------------------------
+    async def _wait_quiet(self) -> None:
+        with trio.move_on_after(_LONGEST_SETTLE_S):
+            while self._dirty.is_set():
+                self._dirty = trio.Event()
+                with trio.move_on_after(self.settings.limits.settle_s):
+                    await self._dirty.wait()
+        self._dirty = trio.Event()
 
     async def _mark_dirty_after(self, seconds: float) -> None:
         await trio.sleep(seconds)
         self._dirty.set()
 
     async def _sweep(self) -> None:
-        """Safety net: a directory removed and made again, a symlink's directory swapped, an overflow."""
+        """Safety net: a directory moved away and made again, an overflow, no inotify at all."""
         seen = self._stats()
         while True:
             await trio.sleep(self.settings.limits.sweep_s)
@@ -242,76 +249,70 @@ class Watcher:
             if now != seen:
                 seen = now
                 self._dirty.set()
-            if self._directories() != self._watched:
+            if watch_points(self._paths()) != self._points:
                 self._rearm.set()
 
-    def _stats(self) -> list[tuple[int, ...]]:
-        found: list[tuple[int, ...]] = []
-        for path in (self.config_file, *(file.path for file in self._files.values())):
+    def _paths(self) -> list[Path]:
+        return [file.path for file in self._files()]
+
+    def _stats(self) -> list[tuple[object, ...]]:
+        found: list[tuple[object, ...]] = []
+        for path in self._paths():
             try:
                 stat = path.stat()
-                found.append((stat.st_mtime_ns, stat.st_size, stat.st_ino))
-            except OSError:
-                found.append(())
+                found.append((path, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, stat.st_ino))
+            except (OSError, ValueError):
+                found.append((path,))
         return found
-
-    def _directories(self) -> frozenset[str]:
-        """The directory of each file and of what it links to; the nearest one above where it is missing."""
-        found = set()
-        for path in (self.config_file, *(file.path for file in self._files.values())):
-            for place in {path.parent, Path(os.path.realpath(path)).parent}:
-                directory = place
-                while not directory.is_dir() and directory != directory.parent:
-                    directory = directory.parent
-                found.add(str(directory))
-        return frozenset(found - {"/"})
 
     async def _watch_directories(self) -> None:
         """One watch after another: it is set up anew whenever the set of directories changes."""
         while True:
-            self._rearm = stop = trio.Event()
-            self._watched = self._directories()
+            self._rearm = trio.Event()
+            self._points = watch_points(self._paths())
             self._dirty.set()  # what changed while no watch was up
             try:
-                async for _ in watchfiles.awatch(
-                    *self._watched,
-                    watch_filter=self._concerns,
-                    recursive=False,
-                    step=20,
-                    rust_timeout=200,
-                    stop_event=stop,
-                    raise_interrupt=False,
-                ):
-                    self._dirty.set()
-                    if self._directories() != self._watched:
-                        break
-                self._watch_problem = None
+                await self._watch_until_rearmed()
+            except FileNotFoundError:
+                await trio.sleep(self.settings.limits.settle_s)  # a directory went just now: look again
             except (OSError, RuntimeError) as error:
-                self._watch_problem = Problem(
-                    level="warning",
-                    message=f"file watching is off ({error}); files are looked at every "
-                    f"{self.settings.limits.sweep_s:g} s; raise fs.inotify.max_user_watches or _instances",
+                sweep_s = self.settings.limits.sweep_s
+                self._watch_problem = problem_at(
+                    "warning",
+                    f"file watching is off ({error}); files are looked at every {sweep_s:g} s instead; raise "
+                    "fs.inotify.max_user_watches or fs.inotify.max_user_instances (sysctl)",
+                    "",
                 )
-                log.warning("%s", self._watch_problem)
-                await trio.sleep(self.settings.limits.sweep_s)
+                self._tell_problems()
+                with trio.move_on_after(sweep_s):
+                    await self._rearm.wait()
+
+    async def _watch_until_rearmed(self) -> None:
+        directories = self._points.paths
+        async for changes in watchfiles.awatch(
+            *directories,
+            watch_filter=self._concerns,
+            recursive=False,
+            step=_STEP_MS,
+            rust_timeout=200,  # how long a cancel may take
+            yield_on_timeout=True,
+            stop_event=self._rearm,
+            ignore_permission_denied=True,
+        ):
+            self._watch_problem = None
+            if changes:
+                self._dirty.set()
+            # A directory that was removed, even if it is there again, is no longer watched.
+            if any(path in directories for _, path in changes):
+                return
 
     def _concerns(self, _change: watchfiles.Change, path: str) -> bool:
-        """Exact names only (an editor's backup is not the file), and directories on the way to one."""
-        for file in (self.config_file, *(file.path for file in self._files.values())):
-            if path in (str(file), os.path.realpath(file)) or str(file).startswith(path + "/"):
-                return True
-        return False
-
-    _watched: frozenset[str] = frozenset()
+        """Exact names only: an editor's backup is not the file."""
+        return path in self._points.names or path in self._points.paths
 
 
-def _format_of(path: Path) -> Format | None:
-    """For `format: auto`: the format whose own file has this name."""
-    for format_ in FORMATS.values():
-        names = [*format_.locations, format_.project_file]
-        if any(name and str(path).endswith(name.split("/", 1)[-1]) for name in names):
-            return format_
-    return None
+def _format(source: SourceFile, path: Path) -> Format | None:
+    return format_of(str(path)) if source.format == "auto" else FORMATS.get(source.format)
 
 
 def _digest_key(state_dir: Path) -> bytes:
@@ -328,10 +329,14 @@ def _digest_key(state_dir: Path) -> bytes:
         log.warning("the state directory can't be used (%s); nothing is remembered between starts", error)
         return secrets.token_bytes(32)
     key = secrets.token_bytes(32)
+    new = path.with_suffix(".new")
     try:
-        new = path.with_suffix(".new")
-        new.write_bytes(key)
-        new.chmod(0o600)
+        new.unlink(missing_ok=True)
+        fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(fd, "wb") as file:
+            file.write(key)
+            file.flush()
+            os.fsync(fd)
         new.replace(path)
     except OSError as error:
         log.warning("the digest key can't be kept (%s); nothing is remembered between starts", error)

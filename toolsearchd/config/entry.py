@@ -6,25 +6,29 @@ daemon's own keys beside it; a format with other names renames them first.
 
 from __future__ import annotations
 
+import difflib
 import json
+import math
 import shlex
-from collections.abc import Mapping
-from pathlib import PurePath
-from typing import Any
+from collections.abc import Callable, Mapping
+from pathlib import PurePosixPath
+from typing import Any, Literal
 
 import msgspec
 
+from toolsearchd.config.document import Path, Place, problem_at
 from toolsearchd.config.expand import ExpandContext, Rule, expand
 from toolsearchd.config.model import Origin, Problem, ServerSpec
 
 _TRANSPORTS = {
     "stdio": "stdio",
+    "local": "stdio",
     "http": "http",
+    "https": "http",
     "streamable-http": "http",
-    "streamableHttp": "http",
+    "streamablehttp": "http",
     "streamable_http": "http",
     "remote": "http",
-    "local": "stdio",
     "sse": "sse",
 }
 _OWN_KEYS = (
@@ -39,37 +43,74 @@ _OWN_KEYS = (
     "unvalidatable",
     "protocol",
 )
+KEYS = (
+    *("command", "args", "env", "cwd", "url", "headers", "type", "transport", "enabled", "disabled"),
+    *("timeout", "connect_timeout", "idle_timeout", "tools"),
+    *_OWN_KEYS,
+)
+"""Every key of an entry under the daemon's own `servers:`."""
+
+_FALSE = ("false", "no", "off", "0", "")
 
 
 class EntryError(Exception):
     """The entry can't be used; `field` says which part."""
 
-    def __init__(self, message: str, field: str = "") -> None:
+    def __init__(self, message: str, *field: str | int) -> None:
         super().__init__(message)
         self.field = field
 
 
 class EntryReader:
-    """Reads the entries of one file under one expansion rule."""
+    """Reads the entries of one section under one expansion rule.
 
-    def __init__(self, file: str, path: str, rule: Rule | None, context: ExpandContext) -> None:
+    `strict`: what is unknown or odd is an error (the daemon's own file; a client's has keys of its own).
+    `root`: where relative places begin and a server starts, for a project's entries. `place`: of a path.
+    """
+
+    def __init__(
+        self,
+        file: str,
+        path: Path,
+        rule: Rule | None,
+        context: ExpandContext,
+        *,
+        place: Callable[[Path], Place],
+        strict: bool = False,
+        root: str = "",
+        milliseconds: bool = False,
+    ) -> None:
         self._file = file
         self._path = path
         self._rule = rule
         self._context = context
+        self._place = place
+        self._strict = strict
+        self._root = root
+        self._milliseconds = milliseconds
         self.problems: list[Problem] = []
 
     def read(self, name: str, entry: object, origin: Origin) -> ServerSpec | None:
         """None where the entry is unusable (reported) or is our own MCP door (silently: it is us)."""
         try:
+            if not name.strip() or _is_odd(name):
+                raise EntryError("the name is empty, or holds what can't be written")
             if not isinstance(entry, Mapping):
                 raise EntryError("expected a mapping (command, args, … or url, headers, …)")
+            if self._strict:
+                self._check_keys(entry, KEYS, ())
             spec = self._spec(name, entry, origin)
-        except (EntryError, msgspec.ValidationError) as error:
-            field = getattr(error, "field", "")
-            self._report("error", f"{error}; the entry is left out", name, field)
+        except EntryError as error:
+            self._report("error", f"{error}; the entry is left out", name, *error.field)
             return None
         return None if is_own_door(spec.command) else spec
+
+    def _check_keys(self, entry: Mapping[str, Any], known: tuple[str, ...], at: tuple[str, ...]) -> None:
+        for key in entry:
+            if key not in known:
+                near = difflib.get_close_matches(str(key), known, n=1)
+                hint = f", did you mean {near[0]}?" if near else f"; there are {', '.join(known)}"
+                raise EntryError(f"unknown key{hint}", *at, str(key))
 
     def _spec(self, name: str, entry: Mapping[str, Any], origin: Origin) -> ServerSpec:
         url = self._text(name, entry, "url")
@@ -78,58 +119,79 @@ class EntryReader:
             self._report("warning", "both url and command are given; url is used", name, "command")
         if not url and not command:
             raise EntryError("neither a command nor a url is given", "command")
-        own = {key: entry[key] for key in _OWN_KEYS if key in entry}
+        if "\n" in url or "\r" in url:
+            raise EntryError("a line break can't be part of it", "url")
         plain = {
             "name": name,
             "transport": self._transport(entry, url),
             "command": () if url else command,
             "env": {} if url else self._texts(name, entry, "env"),
-            "cwd": "" if url else self._text(name, entry, "cwd"),
+            "cwd": "" if url else self._cwd(name, entry),
             "url": url,
             "headers": self._texts(name, entry, "headers") if url else {},
             "origins": (origin,),
-            "enabled": entry.get("enabled", True) is not False and entry.get("disabled") is not True,
+            "enabled": self._enabled(entry),
             "project": origin.project,
             **self._seconds(entry, "timeout", "timeout_s"),
             **self._seconds(entry, "connect_timeout", "connect_timeout_s"),
             **self._seconds(entry, "idle_timeout", "idle_timeout_s"),
             **self._filter(entry),
-            **own,
+            **{key: entry[key] for key in _OWN_KEYS if entry.get(key) is not None},
         }
-        if plain.get("trust") not in (None, "full", "untrusted"):
+        if not self._strict and plain.get("trust") not in (None, "full", "untrusted"):
             self._report(
                 "warning", "trust is neither full nor untrusted; untrusted is in force", name, "trust"
             )
             plain["trust"] = "untrusted"
-        return msgspec.convert(plain, ServerSpec)
+        spec = self._converted(plain)
+        for key, texts in (("pins", spec.pins), ("pass_env", spec.pass_env)):
+            if any(map(_is_odd, texts)):
+                raise EntryError("holds a character that can't be passed on", key)
+        if spec.max_concurrency < 1:
+            raise EntryError("expected a whole number of at least 1", "max_concurrency")
+        return spec
+
+    def _converted(self, plain: Mapping[str, Any]) -> ServerSpec:
+        try:
+            return msgspec.convert(plain, ServerSpec)
+        except msgspec.ValidationError as error:
+            message, _, at = str(error).replace("Expected", "expected").partition(" - at `$.")
+            raise EntryError(message.replace("`", ""), at.rstrip("`").split("[")[0]) from error
 
     def _transport(self, entry: Mapping[str, Any], url: str) -> str:
         given = entry.get("transport", entry.get("type"))
-        if isinstance(given, str) and given not in _TRANSPORTS:
-            raise EntryError(f"unknown type {given!r}; stdio, http and sse exist", "type")
+        named = None
+        if isinstance(given, str):
+            named = _TRANSPORTS.get(given.strip().lower())
+            if named is None:
+                raise EntryError(f"unknown type {given[:40]!r}; stdio, http and sse exist", "type")
         if not url:
+            if named in ("http", "sse"):
+                raise EntryError(f"the type is {named}, so a url is needed", "url")
             return "stdio"
-        named = _TRANSPORTS.get(given) if isinstance(given, str) else None
         if named in ("http", "sse"):
-            return named
-        return "sse" if PurePath(url.split("?")[0]).name == "sse" else "http"
+            return str(named)
+        return "sse" if PurePosixPath(url.split("?")[0]).name == "sse" else "http"
 
     def _command(self, name: str, entry: Mapping[str, Any]) -> tuple[str, ...]:
-        command, args = entry.get("command"), entry.get("args")
+        command = entry.get("command")
         if command is None:
             return ()
         if isinstance(command, list):
-            parts = command
+            parts = [*command, *self._args(entry.get("args"))]
         elif isinstance(command, str):
-            parts = [command, *self._args(args)]
+            parts = [command, *self._args(entry.get("args"))]
         else:
             raise EntryError("expected a text", "command")
-        if not all(isinstance(part, str | int | float) for part in parts) or not parts or not parts[0]:
-            raise EntryError("expected a non-empty list of texts", "args")
-        return tuple(
-            self._expanded(name, "command" if at == 0 else f"args[{at - 1}]", str(part))
-            for at, part in enumerate(parts)
-        )
+        if not parts or not parts[0]:
+            raise EntryError("expected a program, not an empty text", "command")
+        found = []
+        for at, part in enumerate(parts):
+            field: tuple[str | int, ...] = ("args", at - 1) if at else ("command",)
+            if not isinstance(part, str | int | float):
+                raise EntryError("expected a text", *field)
+            found.append(self._expanded(name, _as_text(part), *field))
+        return tuple(found)
 
     def _args(self, args: object) -> list[Any]:
         if args is None:
@@ -139,10 +201,22 @@ class EntryReader:
         if isinstance(args, str):
             try:
                 parsed = json.loads(args)
-            except ValueError:
+                if isinstance(parsed, list):
+                    return parsed
+            except (ValueError, RecursionError):
+                pass  # no list in a text: words, as a shell splits them
+            try:
                 return shlex.split(args)
-            return parsed if isinstance(parsed, list) else shlex.split(args)
+            except ValueError as error:
+                raise EntryError(f"can't be split into words ({error}); give a list", "args") from error
         raise EntryError("expected a list of texts", "args")
+
+    def _cwd(self, name: str, entry: Mapping[str, Any]) -> str:
+        """Clients start a project's servers in the project; the daemon's own directory means nothing."""
+        cwd = self._text(name, entry, "cwd")
+        if cwd:
+            return str(PurePosixPath(self._root or self._context.home, cwd))
+        return self._root
 
     def _text(self, name: str, entry: Mapping[str, Any], key: str) -> str:
         value = entry.get(key)
@@ -150,7 +224,7 @@ class EntryReader:
             return ""
         if not isinstance(value, str):
             raise EntryError("expected a text", key)
-        return self._expanded(name, key, value)
+        return self._expanded(name, value.strip() if key == "url" else value, key)
 
     def _texts(self, name: str, entry: Mapping[str, Any], key: str) -> dict[str, str]:
         value = entry.get(key)
@@ -162,22 +236,43 @@ class EntryReader:
         for field, text in value.items():
             if text is None:
                 continue
+            if not field or "=" in field or _is_odd(field):
+                raise EntryError("not a name that can be set", key, field)
             if not isinstance(text, str | int | float):
-                raise EntryError("expected a text", f"{key}.{field}")
-            shown = str(text).lower() if isinstance(text, bool) else str(text)
-            found[str(field)] = self._expanded(name, f"{key}.{field}", shown)
+                raise EntryError("expected a text", key, field)
+            shown = self._expanded(name, _as_text(text), key, field)
+            if key == "headers" and ("\n" in shown or "\r" in shown):
+                raise EntryError("a line break can't be part of a header", key, field)
+            found[field] = shown
         return found
+
+    def _enabled(self, entry: Mapping[str, Any]) -> bool:
+        enabled, disabled = entry.get("enabled", True), entry.get("disabled", False)
+        if self._strict:
+            for key in ("enabled", "disabled"):
+                if not isinstance(entry.get(key, True), bool):
+                    raise EntryError("expected true or false", key)
+        return _is_true(enabled) and not _is_true(disabled)
 
     def _seconds(self, entry: Mapping[str, Any], key: str, to: str) -> dict[str, float]:
         value = entry.get(key)
         if value is None:
             return {}
-        if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+        if isinstance(value, bool) or not isinstance(value, int | float):
             raise EntryError("expected a number of seconds", key)
-        return {to: float(value)}
+        seconds = float(value) if abs(value) < 1e12 else math.inf
+        if self._milliseconds and seconds >= 1000 and key != "idle_timeout":
+            seconds /= 1000  # the client's own unit; what is smaller was meant for the daemon
+        if not 0 <= seconds <= 1e9 or (seconds == 0 and key != "idle_timeout"):
+            raise EntryError("expected a number of seconds above 0", key)
+        return {to: seconds}
 
     def _filter(self, entry: Mapping[str, Any]) -> dict[str, Any]:
         tools = entry.get("tools")
+        if self._strict and tools is not None:
+            if not isinstance(tools, Mapping):
+                raise EntryError("expected {include: […], exclude: […]}", "tools")
+            self._check_keys(tools, ("include", "exclude"), ("tools",))
         if not isinstance(tools, Mapping):
             return {}
         found: dict[str, Any] = {}
@@ -187,27 +282,40 @@ class EntryReader:
                 continue
             names = [value] if isinstance(value, str) else value
             if not isinstance(names, list) or not all(isinstance(item, str) for item in names):
-                raise EntryError("expected a list of tool names or globs", f"tools.{key}")
+                raise EntryError("expected a list of tool names or globs", "tools", key)
             found[key] = tuple(names)
         return found
 
-    def _expanded(self, name: str, field: str, text: str) -> str:
+    def _expanded(self, name: str, text: str, *field: str | int) -> str:
         value, unset = expand(text, self._rule, self._context)
         if unset:
-            self._report("warning", "a variable in it is not set; it is used as it is written", name, field)
+            self._report("warning", "a variable in it is not set; it is used as it is written", name, *field)
+        if _is_odd(value):
+            raise EntryError("holds a character that can't be passed on (NUL, or half of a pair)", *field)
         return value
 
-    def _report(self, level: Any, message: str, name: str, field: str) -> None:
-        path = ".".join(part for part in (self._path, name, field) if part)
-        self.problems.append(Problem(level=level, message=message, file=self._file, path=path))
+    def _report(self, level: Literal["error", "warning"], message: str, *at: str | int) -> None:
+        path = (*self._path, *(part for part in at if part != ""))
+        self.problems.append(problem_at(level, message, self._file, path, self._place(path)))
+
+
+def _as_text(value: str | int | float) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _is_true(value: object) -> bool:
+    return value.strip().lower() not in _FALSE if isinstance(value, str) else bool(value)
+
+
+def _is_odd(text: str) -> bool:
+    """NUL ends a C string, and a lone surrogate has no bytes: no process could be given either."""
+    return "\0" in text or (not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text))
 
 
 def is_own_door(command: tuple[str, ...]) -> bool:
     """Would this command start `toolsearchctl mcp`? Then the entry is the daemon itself."""
-    if not command:
-        return False
-    words = [PurePath(word).name for word in command]
+    words = [word for part in command for word in ([part] if "toolsearch" not in part else part.split())]
     if "mcp" not in words:
         return False
-    before = command[: len(words) - 1 - words[::-1].index("mcp")]
-    return any(PurePath(word).name == "toolsearchctl" or word == "toolsearchd.ctl" for word in before)
+    before = words[: len(words) - 1 - words[::-1].index("mcp")]
+    return any(PurePosixPath(word).name == "toolsearchctl" or word == "toolsearchd.ctl" for word in before)

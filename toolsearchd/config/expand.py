@@ -13,7 +13,7 @@ import msgspec
 
 
 class ExpandContext(msgspec.Struct, frozen=True, kw_only=True):
-    """Where variables come from. `workspace`: the project's root, for a project's config."""
+    """Where variables come from. `workspace`: the project's root, for a project's config. Never shown."""
 
     environ: Mapping[str, str]
     home: str
@@ -43,10 +43,10 @@ def _env_or_empty(match: re.Match[str], context: ExpandContext) -> str | None:
 
 
 def _editor(match: re.Match[str], context: ExpandContext) -> str | None:
-    """`${env:VAR}` and the editor's places."""
+    """`${env:VAR}` and the editor's places; what the editor would ask a person for stays unset."""
     if match["env"] is not None:
         return context.environ.get(match["env"])
-    return _places(context).get(match["name"])
+    return _places(context).get(match["name"] or "")
 
 
 def _hermes(match: re.Match[str], context: ExpandContext) -> str | None:
@@ -72,13 +72,17 @@ RULES: dict[str, Rule | None] = {
     "none": None,
     "shell": Rule(re.compile(rf"\$\{{(?P<name>{_NAME})(?::-(?P<default>[^}}]*))?\}}"), _shell),
     "braces": Rule(
-        re.compile(rf"\$\{{(?P<name>{_NAME})\}}|\$(?P<bare>{_NAME})"),
-        lambda m, c: c.environ.get(m["name"] or m["bare"]),
+        re.compile(rf"\$\{{(?P<name>{_NAME})(?::-(?P<default>[^}}]*))?\}}|\$(?P<bare>{_NAME})"),
+        lambda m, c: c.environ.get(m["name"] or m["bare"], m["default"]),
     ),
+    "plain": Rule(re.compile(r"\$\{(?P<name>[A-Z_][A-Z0-9_]*)\}"), _env),
+    # Codex expands nothing; what it takes from variables by name, its format writes like this.
+    "codex": Rule(re.compile(r"\$\{env_var:(?P<name>[^}]+)\}"), _env),
     "opencode": Rule(re.compile(r"\{env:(?P<name>[^}]+)\}"), _env_or_empty),
     "editor": Rule(
         re.compile(
-            r"\$\{(?:env:(?P<env>[^}]+)|(?P<name>userHome|workspaceFolderBasename|workspaceFolder|pathSeparator|/))\}"
+            r"\$\{(?:env:(?P<env>[^}]+)|(?:input|config|command):[^}]+"
+            r"|(?P<name>userHome|workspaceFolderBasename|workspaceFolder|pathSeparator|/))\}"
         ),
         _editor,
     ),

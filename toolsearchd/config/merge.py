@@ -6,11 +6,12 @@ which files were read or changed never matters.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 
 import msgspec
 
+from toolsearchd.config.document import NOWHERE
 from toolsearchd.config.entry import EntryReader
 from toolsearchd.config.expand import RULES, ExpandContext
 from toolsearchd.config.model import Desired, Origin, Problem, ServerSpec
@@ -19,16 +20,25 @@ from toolsearchd.config.sources import Parsed
 
 
 def desired_state(
-    settings: Settings, parsed: Sequence[Parsed], context: ExpandContext, key: bytes, config_file: str
+    settings: Settings,
+    parsed: Sequence[Parsed],
+    context: ExpandContext,
+    key: bytes,
+    config_file: str,
+    environment: Mapping[str, str] | None = None,
 ) -> Desired:
-    """`parsed`: one per file, in sources order, the last good parse of each. `key`: keys the spec digests."""
+    """`parsed`: one per file, in sources order, the last good parse of each. `key`: keys the spec digests.
+    `environment`: of `environment.file`, beneath each entry's own env (so a changed value restarts)."""
     problems: list[Problem] = [problem for one in parsed for problem in one.problems]
     specs: list[ServerSpec] = [spec for one in parsed for spec in one.servers]
     own = _own_servers(settings, context, config_file)
     specs += own.servers
     problems += own.problems
     merged: dict[str, ServerSpec] = {}
-    for spec in specs:
+    for given in specs:
+        spec = given
+        if environment and spec.transport == "stdio":
+            spec = msgspec.structs.replace(given, env={**environment, **given.env})
         digest = spec_digest(spec, key)
         found = merged.get(digest)
         if found is None:
@@ -53,7 +63,9 @@ def spec_digest(spec: ServerSpec, key: bytes) -> str:
 
 
 def _own_servers(settings: Settings, context: ExpandContext, config_file: str) -> Parsed:
-    reader = EntryReader(config_file, "servers", RULES["shell"], context)
+    reader = EntryReader(
+        config_file, ("servers",), RULES["shell"], context, place=lambda _path: NOWHERE, strict=True
+    )
     found = []
     for name, entry in settings.servers.items():
         spec = reader.read(name, entry, Origin(file=config_file, format="toolsearchd", entry=name))
@@ -74,15 +86,18 @@ def _named_apart(specs: list[ServerSpec]) -> list[ServerSpec]:
     meanings: dict[str, int] = {}
     for spec in specs:
         meanings[spec.name] = meanings.get(spec.name, 0) + 1
-    return [
-        spec
-        if meanings[spec.name] == 1
-        else msgspec.structs.replace(spec, name=f"{spec.name}-{_stable_suffix(spec)}")
-        for spec in specs
-    ]
+    taken = {name for name, count in meanings.items() if count == 1}
+    names: dict[str, str] = {}  # digest → name
+    for spec in sorted(specs, key=_first_place):
+        if meanings[spec.name] > 1:
+            place = blake2b(msgspec.json.encode(_first_place(spec)), digest_size=16).hexdigest()
+            # Someone may have called a server just that: then the suffix is longer.
+            name = next(name for n in (6, 12, 32) if (name := f"{spec.name}-{place[:n]}") not in taken)
+            taken.add(name)
+            names[spec.digest] = name
+    return [msgspec.structs.replace(spec, name=names.get(spec.digest, spec.name)) for spec in specs]
 
 
-def _stable_suffix(spec: ServerSpec) -> str:
-    """From where the entry stands, and never from its values: a rotated secret must not rename tools."""
-    places = sorted((origin.file, origin.format, origin.entry, origin.project) for origin in spec.origins)
-    return blake2b(msgspec.json.encode(places[0]), digest_size=3).hexdigest()
+def _first_place(spec: ServerSpec) -> tuple[str, str, str, str]:
+    """Where the entry stands, and never its values: a rotated secret must not rename tools."""
+    return min((origin.file, origin.format, origin.entry, origin.project) for origin in spec.origins)

@@ -7,14 +7,19 @@ bad value is an error with its line, its path and what is accepted, and the whol
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 import yaml
 
-from toolsearchd.config.model import Problem
+from toolsearchd.config.document import Document, Path, problem_at
+from toolsearchd.config.entry import EntryReader
+from toolsearchd.config.expand import ExpandContext
+from toolsearchd.config.model import Origin, Problem
+from toolsearchd.config.sources import FORMATS, format_of
 from toolsearchd.config.tool_search import (
     Connectors,
     ToolSearch,
@@ -22,10 +27,13 @@ from toolsearchd.config.tool_search import (
     resolve_connectors,
     resolve_tool_search,
 )
-from toolsearchd.config.yaml_nodes import Document, Path, dotted, parse_yaml
+from toolsearchd.config.yaml_text import parse_yaml
 from toolsearchd.limits import Limits
 
 Then = Literal["allow", "ask", "deny"]
+Count = Annotated[int, msgspec.Meta(ge=1)]
+Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
+Text = Annotated[str, msgspec.Meta(min_length=1)]
 
 
 class _Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -35,7 +43,7 @@ class _Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 class SourceFile(_Section, frozen=True, kw_only=True):
     """A config named by the person: trusted, a project's too."""
 
-    path: str
+    path: Text
     format: str = "auto"
 
 
@@ -60,7 +68,7 @@ class Profile(_Section, frozen=True, kw_only=True):
     servers: tuple[str, ...] = ("*",)
     tools: tuple[str, ...] = ("*",)
     dialect: str | None = None
-    context_length: int | None = None
+    context_length: Count | None = None
     encoding: str | None = None
     approval: Then | None = None
     pins: tuple[str, ...] = ()
@@ -88,13 +96,13 @@ class ApprovalRule(_Section, frozen=True, kw_only=True):
 class Approval(_Section, frozen=True, kw_only=True):
     default: Literal["allow", "ask", "deny", "ask-destructive"] = "ask-destructive"
     rules: tuple[ApprovalRule, ...] = ()
-    wait_s: float = 60.0
+    wait_s: Seconds = 60.0
 
 
 class Hook(_Section, frozen=True, kw_only=True):
-    command: str | tuple[str, ...]
+    command: Text | Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
     match: dict[str, Any] | None = None
-    timeout_s: float = 10.0
+    timeout_s: Seconds = 10.0
     on_error: Literal["open", "closed"] = "closed"
 
 
@@ -105,8 +113,8 @@ class Hooks(_Section, frozen=True, kw_only=True):
 
 class Journal(_Section, frozen=True, kw_only=True):
     arguments: bool = False
-    max_bytes: int = 64 * 1024 * 1024
-    keep: int = 5
+    max_bytes: Count = 64 * 1024 * 1024
+    keep: Count = 5
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,15 +134,20 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 _SIZE = re.compile(r"^(\d+(?:\.\d+)?)\s*(B|KB|KiB|MB|MiB|GB|GiB)$", re.IGNORECASE)
 _UNITS = {"b": 1, "kb": 1000, "kib": 1 << 10, "mb": 10**6, "mib": 1 << 20, "gb": 10**9, "gib": 1 << 30}
+_MAY_BE_ZERO = (
+    *("settle_s", "deleted_grace_s", "reconnect_jitter", "list_min_interval_s", "stop_grace_s", "drain_s"),
+    *("cooldown_s", "cooldown_max_s", "compile_inline_tools", "first_connect_delays_s", "worker_idle_s"),
+    *("reconnect_delays_s", "stop_stdin_s", "stop_term_s"),
+)
 _TOP = ("tools", "sources", "servers", "environment", "profiles", "approval", "hooks", "journal", "limits")
 
 
 def load_settings(text: str, file: str) -> tuple[Settings | None, list[Problem]]:
     """The settings of a config text, None where an error keeps it out of force; and every problem."""
     document = parse_yaml(text, file)
-    loader = _Loader(document, file)
-    if any(problem.level == "error" for problem in document.problems):
+    if not document.is_readable:
         return None, document.problems
+    loader = _Loader(document, file)
     settings = loader.load(document.value)
     failed = any(problem.level == "error" for problem in loader.problems)
     return (None if failed else settings), loader.problems
@@ -176,7 +189,7 @@ class _Loader:
             approval=self._section(value, "approval", Approval),
             hooks=self._section(value, "hooks", Hooks),
             journal=self._section(value, "journal", Journal),
-            limits=self._section(value, "limits", Limits),
+            limits=self._limits(value),
         )
 
     def _sources(self, value: object) -> Any:
@@ -185,10 +198,37 @@ class _Loader:
         if not isinstance(value, list):
             self._error("expected `auto`, or a list of {path, format}", ("sources",))
             return "auto"
-        return tuple(
-            self._converted(item, ("sources", at), SourceFile, SourceFile(path=""))
-            for at, item in enumerate(value)
-        )
+        return tuple(self._source(item, ("sources", at)) for at, item in enumerate(value))
+
+    def _source(self, item: object, path: Path) -> SourceFile:
+        fallback = SourceFile(path="?")
+        source = self._converted(item, path, SourceFile, fallback)
+        assert isinstance(source, SourceFile)
+        known = f"there are {', '.join(FORMATS)}"
+        if source is fallback:
+            pass  # said already
+        elif "\0" in source.path:
+            self._error("a path can't hold NUL", (*path, "path"))
+        elif source.format == "auto":
+            if format_of(source.path) is None:
+                self._error(f"the name tells no format; give one: {known}", (*path, "format"))
+        elif source.format not in FORMATS:
+            self._error(
+                f"no format {source.format!r}{_nearest(source.format, FORMATS)}; {known}", (*path, "format")
+            )
+        return source
+
+    def _limits(self, value: Mapping[str, Any]) -> Limits:
+        limits = self._section(value, "limits", Limits)
+        assert isinstance(limits, Limits)
+        for field in msgspec.structs.fields(Limits):
+            given = getattr(limits, field.name)
+            for number in given if isinstance(given, tuple) else (given,):
+                may_be_zero = field.name in _MAY_BE_ZERO
+                if number < 0 or (number == 0 and not may_be_zero):
+                    least = "0 or more" if may_be_zero else "more than 0"
+                    self._error(f"expected {least}", ("limits", field.name))
+        return limits
 
     def _servers(self, value: object) -> dict[str, dict[str, Any]]:
         if value is None:
@@ -196,13 +236,13 @@ class _Loader:
         if not isinstance(value, Mapping):
             self._error("expected a mapping of server name to entry", ("servers",))
             return {}
-        found = {}
+        # A trial reading without variables: those are reported when the servers are made.
+        nothing = ExpandContext(environ={}, home="/")
+        reader = EntryReader(self._file, ("servers",), None, nothing, place=self._document.place, strict=True)
         for name, entry in value.items():
-            if isinstance(entry, Mapping):
-                found[name] = dict(entry)
-            else:
-                self._error("expected a mapping (command, args, … or url, headers, …)", ("servers", name))
-        return found
+            reader.read(name, entry, Origin(file=self._file, format="toolsearchd", entry=name))
+        self.problems += [problem for problem in reader.problems if problem.level == "error"]
+        return {name: dict(entry) for name, entry in value.items() if isinstance(entry, Mapping)}
 
     def _profiles(self, value: object) -> dict[str, Profile]:
         if value is None:
@@ -221,6 +261,8 @@ class _Loader:
 
     def _converted(self, value: object, path: Path, kind: Any, fallback: Any) -> Any:
         try:
+            if not _is_finite(value):
+                raise msgspec.ValidationError("Expected finite numbers")
             return msgspec.convert(_with_sizes(value, kind), kind)
         except msgspec.ValidationError as error:
             message, where = _place(str(error))
@@ -246,9 +288,16 @@ class _Loader:
         self.problems.append(self._problem("error", message, path))
 
     def _problem(self, level: Literal["error", "warning"], message: str, path: Path) -> Problem:
-        return Problem(
-            level=level, message=message, file=self._file, line=self._document.line(path), path=dotted(path)
-        )
+        return problem_at(level, message, self._file, path, self._document.place(path))
+
+
+def _is_finite(value: object) -> bool:
+    """`.inf` and `.nan` are numbers to YAML; no bound and no time may be one."""
+    if isinstance(value, Mapping):
+        return all(map(_is_finite, value.values()))
+    if isinstance(value, list):
+        return all(map(_is_finite, value))
+    return not isinstance(value, float) or math.isfinite(value)
 
 
 def _with_sizes(value: object, kind: Any) -> object:
@@ -293,10 +342,17 @@ def _nearest(key: str, known: Any) -> str:
     return f", did you mean {near[0]}?" if near else ""
 
 
+class _Dumper(yaml.SafeDumper):
+    """No anchors: what stands twice is written twice."""
+
+    def ignore_aliases(self, _data: object) -> bool:
+        return True
+
+
 def dump_settings(settings: Settings) -> str:
     """The effective config as YAML that reads back the same."""
     plain = msgspec.to_builtins(settings)
     tools = {"tool_search": plain.pop("tool_search"), "connectors": plain.pop("connectors")}
-    text = yaml.safe_dump({"tools": tools, **plain}, sort_keys=False, allow_unicode=True)
+    text = yaml.dump({"tools": tools, **plain}, Dumper=_Dumper, sort_keys=False, allow_unicode=True)
     assert isinstance(text, str)
     return text

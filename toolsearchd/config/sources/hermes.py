@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from toolsearchd.config.model import Problem
-from toolsearchd.config.sources.base import Format, section
-from toolsearchd.config.yaml_nodes import parse_yaml
+from toolsearchd.config.sources.base import Entries, Format, mapped, section
+from toolsearchd.config.yaml_text import parse_yaml
 
 
-def _load(text: str, file: str) -> tuple[Any, list[Problem]]:
-    document = parse_yaml(text, file)
-    return document.value, document.problems
+def _common(entry: dict[str, Any]) -> Mapping[str, Any]:
+    """`idle_timeout_seconds` may stand under `lifecycle`; `lazy` is a way to start."""
+    lifecycle = entry.get("lifecycle")
+    within = lifecycle if isinstance(lifecycle, Mapping) else {}
+    idle = entry.get("idle_timeout_seconds", within.get("idle_timeout_seconds"))
+    if idle is not None:
+        entry["idle_timeout"] = idle
+    if entry.get("lazy") is True:
+        entry.setdefault("start", "lazy")
+    return entry
+
+
+def _entries(document: Mapping[str, Any]) -> Entries:
+    return mapped(section(document, "mcp_servers"), _common)
 
 
 FORMAT = Format(
     name="hermes",
     locations=("~/.hermes/config.yaml",),
     rule="hermes",
-    entries=lambda document: section(document, "mcp_servers"),
-    load=_load,
+    entries=_entries,
+    load=parse_yaml,
 )
