@@ -4,23 +4,37 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
+import os
 import sys
 from typing import Any
 
 from toolsearchd import __version__
 from toolsearchd.ctl.verbs import VERBS
 
-EXIT_OK, EXIT_ERROR, EXIT_USAGE, EXIT_NO_DAEMON = 0, 1, 2, 3
+EXIT_OK, EXIT_ERROR, EXIT_USAGE, EXIT_NO_DAEMON, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
+_TAKES = "--runtime-dir"  # the option before the verb that has a value
 
 
 def main(argv: list[str] | None = None) -> None:
     words = sys.argv[1:] if argv is None else argv
-    raise SystemExit(_run(words))
+    for stream in (sys.stdout, sys.stderr):
+        # A locale without the character shows "?" in its place; that is no reason to fail.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    try:
+        status = _run(words)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader went away: nothing more to say, not even by the interpreter
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = EXIT_OK
+    except KeyboardInterrupt:
+        status = EXIT_INTERRUPTED
+    raise SystemExit(status)
 
 
 def _run(words: list[str]) -> int:
-    verb = next((word for word in words if word in VERBS), None)
-    args = _parser(verb).parse_args(words)
+    args = _parser(_verb_of(words)).parse_args(words)
     if args.verb is None:
         _parser(None).print_help()
         return EXIT_USAGE
@@ -33,19 +47,26 @@ def _run(words: list[str]) -> int:
         return int(_module(args.verb).run(args))
     except ToolsearchdError as error:
         return _report(error, as_json=args.json)
-    except KeyboardInterrupt:
-        return 130
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader went away: nothing more to say, not even by the interpreter
-        return EXIT_OK
+
+
+def _verb_of(words: list[str]) -> str | None:
+    """The first word that is one, and not what an option before it takes."""
+    return next(
+        (
+            word
+            for before, word in zip(["", *words], words, strict=False)
+            if word in VERBS and before != _TAKES
+        ),
+        None,
+    )
 
 
 def _report(error: Any, *, as_json: bool) -> int:
-    if as_json:
-        from toolsearchd.ctl.output import print_json
+    from toolsearchd.ctl.output import complain, print_json
 
+    if as_json:
         print_json({"error": error.as_fields()})
-    print(f"toolsearchctl: {error.code}: {error.message}", file=sys.stderr)
+    complain(f"{error.code}: {error.message}")
     if error.code != "NO_DAEMON":
         return EXIT_ERROR
     print("start it with `systemctl --user start toolsearchd.socket`, or run `toolsearchd`", file=sys.stderr)
@@ -59,7 +80,7 @@ def _module(verb: str) -> Any:
 def _parser(wanted: str | None) -> argparse.ArgumentParser:
     """With the arguments of the wanted verb only: the other verbs' modules stay unloaded."""
     parser = argparse.ArgumentParser(prog="toolsearchctl", description="Ask the toolsearchd daemon.")
-    parser.add_argument("--runtime-dir", metavar="DIR", help="where the daemon's sockets are")
+    parser.add_argument(_TAKES, metavar="DIR", help="where the daemon's sockets are")
     parser.add_argument("--json", dest="json_before", action="store_true", help="one JSON document")
     parser.add_argument("--version", action="version", version=f"toolsearchctl {__version__}")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB")

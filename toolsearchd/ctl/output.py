@@ -22,11 +22,19 @@ _COLOURS = {
 
 
 def print_json(document: Any) -> None:
-    print(json.dumps(document, ensure_ascii=False, indent=None if _is_stream() else 2), flush=True)
+    """One document, laid out where a person sees it. On a terminal only ASCII: no server's sequences."""
+    on_terminal = sys.stdout.isatty()
+    print(json.dumps(document, ensure_ascii=on_terminal, indent=2 if on_terminal else None))
 
 
-def _is_stream() -> bool:
-    return not sys.stdout.isatty()
+def print_json_line(document: Any) -> None:
+    """One of a stream of documents: always one line, and out at once."""
+    print(json.dumps(document, ensure_ascii=sys.stdout.isatty()), flush=True)
+
+
+def complain(text: str) -> None:
+    """To stderr, made safe, with the program's name before it."""
+    print(f"toolsearchctl: {clean(text)}", file=sys.stderr)
 
 
 def coloured(text: str, kind: str | None = None) -> str:

@@ -3,33 +3,34 @@
 from __future__ import annotations
 
 import json
-import sys
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from typing import Any
 
 from toolsearchd.ctl.connect import agent
-from toolsearchd.ctl.output import print_json, say
-from toolsearchd.errors import ToolsearchdError
+from toolsearchd.ctl.output import complain, print_json, say
 
 HELP = "run a tool with arguments as JSON"
 
 
 def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME")
-    parser.add_argument("arguments", nargs="?", default="{}", metavar="ARGS_JSON")
+    parser.add_argument("arguments", nargs="?", type=_json, default={}, metavar="ARGS_JSON")
     parser.add_argument("--profile", metavar="P")
 
 
-def run(args: Namespace) -> int:
+def _json(text: str) -> Any:
     try:
-        given = json.loads(args.arguments)
-    except ValueError as error:
-        raise ToolsearchdError("BAD_ARGUMENTS", f"ARGS_JSON is not JSON: {error}") from None
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ArgumentTypeError(f"not JSON: {error}") from None
+
+
+def run(args: Namespace) -> int:
     with agent(args) as session:
         # A person may write the name in any form: describing it tells the exact one.
         shown = list(session.describe([args.name])["tools"])
         name = shown[0] if len(shown) == 1 else args.name
-        reply = session.call([{"name": name, "arguments": given}])
+        reply = session.call([{"name": name, "arguments": args.arguments}])
     if args.json:
         print_json(reply)
     else:
@@ -41,10 +42,9 @@ def run(args: Namespace) -> int:
 def _show(slot: dict[str, Any]) -> None:
     error = slot.get("error")
     if error:
-        print(f"toolsearchctl: {error['code']}: ", end="", file=sys.stderr)
-        print(error["message"].replace("\x1b", ""), file=sys.stderr)
+        complain(f"{error['code']}: {error['message']}")
         for near in error.get("near", ()):
-            print(f"  near: {near}", file=sys.stderr)
+            complain(f"near: {near}")
         return
     response = slot["response"]
     for block in response.get("content", ()):

@@ -6,7 +6,8 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from toolsearchd.ctl.connect import control
-from toolsearchd.ctl.output import coloured, print_json, say
+from toolsearchd.ctl.output import coloured, print_json_line
+from toolsearchd.disclosure.sanitise import plain_line
 
 HELP = "live activity, until interrupted"
 
@@ -21,16 +22,16 @@ def run(args: Namespace) -> int:
         for event in daemon.events():
             fields = {key: value for key, value in event.items() if key != "op"}
             if args.json:
-                print_json(fields)
+                print_json_line(fields)
             else:
-                _show(fields)
+                print(_line(fields), flush=True)
     return 0
 
 
-def _show(event: dict[str, Any]) -> None:
+def _line(event: dict[str, Any]) -> str:
     head = f"{event.pop('client', '')} {event.pop('session', '')} {event.pop('step', '')}"
     outcome = event.pop("outcome", None)
-    words = [f"{key}={value}" for key, value in event.items()]
+    line = plain_line(f"{head}: {' '.join(f'{key}={value}' for key, value in event.items())}")
     if outcome:
-        words.append(coloured(outcome, "ok" if outcome == "ok" else "error") if outcome == "ok" else outcome)
-    say(f"{head}: {' '.join(words)}")
+        line += " " + coloured(plain_line(str(outcome)), "ok" if outcome == "ok" else "error")
+    return line
