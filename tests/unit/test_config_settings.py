@@ -95,3 +95,95 @@ def test_connectors_in_all_their_shapes():
 
 def test_fit_is_ours():
     assert resolve_tool_search({"enabled": "FIT"})[0].enabled == "fit"
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "path", "words"),
+    [
+        ("servers:\n  a: {command: x, tiemout: 5}", (2, 19), "servers.a.tiemout", "did you mean timeout"),
+        ("servers:\n  a: {}", (2, 3), "servers.a.command", "neither a command nor a url"),
+        ("servers: {a: {command: x, trust: some}}", (1, 27), "servers.a.trust", "some"),
+        ("servers: {a: {command: x, enabled: 'no'}}", (1, 27), "servers.a.enabled", "true or false"),
+        ("servers: {a: {command: x, tools: {inclued: []}}}", (1, 35), "servers.a.tools.inclued", "include"),
+        ("sources: [{path: x, format: cursr}]", (1, 21), "sources[0].format", "did you mean cursor"),
+        ("sources: [{path: x.json}]", (1, 11), "sources[0].format", "give one"),
+        ("sources: [{path: ''}]", (1, 12), "sources[0].path", "length"),
+        ("limits: {sweep_s: 0}", (1, 10), "limits.sweep_s", "more than 0"),
+        ("limits: {frame_bytes: -1}", (1, 10), "limits.frame_bytes", "more than 0"),
+        ("limits: {settle_s: -1}", (1, 10), "limits.settle_s", "0 or more"),
+        ("limits: {call_timeout_s: .inf}", (1, 1), "limits", "finite"),
+        ("approval: {wait_s: .nan}", (1, 1), "approval", "finite"),
+        ("hooks: {pre_call: [{command: ''}]}", (1, 21), "hooks.pre_call[0].command", "length"),
+        ("profiles: {a: {context_length: 0}}", (1, 16), "profiles.a.context_length", ">= 1"),
+        ("a: b: c", (1, 5), "", "not YAML"),
+        ("servers: {a: !!python/name:os.system x}", (1, 14), "", "could not determine a constructor"),
+    ],
+)
+def test_errors_have_line_and_column(text, place, path, words):
+    settings, problems = load_settings(text, "config.yaml")
+    assert settings is None
+    (problem,) = problems
+    assert (problem.line, problem.column, problem.path) == (*place, path)
+    assert words in problem.message
+
+
+def test_every_key_of_the_contract_decodes():
+    text = """
+tools: {tool_search: {defer: [a], ranker: hermes, enabled: fit, fit_pct: "7.5"}, connectors: false}
+sources:
+  - {path: ~/.claude.json}
+  - {path: /x/y.json, format: gemini}
+servers:
+  a: {command: x, args: [1, b], env: {A: 1}, timeout: 5, connect_timeout: 6, idle_timeout: 7, pins: [p],
+      tools: {include: [], exclude: ["x*"]}, supports_parallel_tool_calls: true, max_concurrency: 2,
+      sharing: per-session, start: lazy, trust: untrusted, approval: ask, pass_env: [Z],
+      unvalidatable: refuse, protocol: auto, enabled: false}
+  b: {url: "https://h/mcp", headers: {X: y}, type: sse}
+environment: {file: ~/e, pass: [A]}
+profiles:
+  second: {match: {client: [a, "b*"]}, tools: [t], dialect: hermes, context_length: 1000, encoding: x,
+           approval: ask, pins: [p], enabled: off, options: {k: v}}
+  default: {servers: []}
+approval: {default: deny, wait_s: 1.5, rules: [{profile: p, server: s, tool: t, annotation: a,
+           arguments: {x: 1}, then: allow}]}
+hooks: {pre_call: [{command: [a, b], match: {tool: x}, timeout_s: 1, on_error: open}], post_call: []}
+journal: {arguments: true, max_bytes: 1.5GiB, keep: 2}
+limits: {reconnect_delays_s: [1, 2], user_file_bytes: 5 MB}
+"""
+    settings, problems = load_settings(text, "f")
+    assert problems == []
+    assert list(settings.profiles) == ["second", "default"]
+    assert settings.profiles["second"].enabled == "off" or settings.profiles["second"].enabled is False
+    assert settings.journal.max_bytes == 3 << 29
+    assert settings.limits.user_file_bytes == 5_000_000
+    assert settings.limits.reconnect_delays_s == (1.0, 2.0)
+    again, problems = load_settings(dump_settings(settings), "f")
+    assert (again, problems) == (settings, [])
+
+
+def test_yaml_reads_what_was_written():
+    text = """
+base: &base {command: x}
+servers:
+  on: {<<: *base, env: {WHEN: 2024-01-01, PORTS: 22:22, FLAG: yes, OFF: off}}
+""".replace("base: &base {command: x}\n", "")
+    text = text.replace("servers:\n", "servers:\n  first: &base {command: x}\n")
+    settings, problems = load_settings(text, "f")
+    assert problems == []
+    assert settings.servers["on"]["command"] == "x"
+    assert settings.servers["on"]["env"] == {
+        "WHEN": "2024-01-01",
+        "PORTS": "22:22",
+        "FLAG": True,
+        "OFF": False,
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[" * 100_000, "a: &a [*a]", "#" * (5 << 20), "a: " + "9" * 5000, "\x00", "? [a]\n: b", "--- a\n--- b"],
+)
+def test_no_yaml_gets_out_of_hand(text):
+    settings, problems = load_settings(text, "f")
+    assert settings is None
+    assert all(problem.level == "error" for problem in problems)

@@ -8,7 +8,7 @@ from toolsearchd.config.entry import is_own_door
 from toolsearchd.config.expand import ExpandContext
 from toolsearchd.config.merge import desired_state, spec_digest
 from toolsearchd.config.settings import Settings
-from toolsearchd.config.sources import FORMATS, Parsed
+from toolsearchd.config.sources import FORMATS, Parsed, format_of
 
 CONTEXT = ExpandContext(environ={"SET": "value", "EMPTY": ""}, home="/home/me", workspace="/work")
 KEY = b"k" * 32
@@ -178,3 +178,239 @@ def test_the_digest_is_keyed_and_shows_no_value():
     assert spec_digest(spec, KEY) != spec_digest(rotated, KEY)
     assert spec_digest(spec, KEY) != spec_digest(spec, b"other" * 8)
     assert "hunter2" not in spec_digest(spec, KEY)
+
+
+@pytest.mark.parametrize(
+    ("format_", "document", "expected"),
+    [
+        (
+            "windsurf",
+            {"mcpServers": {"s": {"serverUrl": "https://h/mcp", "headers": {"A": "${env:SET}"}}}},
+            {"transport": "http", "url": "https://h/mcp", "headers": {"A": "value"}},
+        ),
+        (
+            "gemini",
+            {"mcpServers": {"s": {"command": "x", "args": ["$SET"], "timeout": 30000, "trust": True}}},
+            {"command": ("x", "value"), "timeout_s": 30.0, "trust": "full"},
+        ),
+        ("gemini", {"mcpServers": {"s": {"url": "https://h/mcp"}}}, {"transport": "sse"}),
+        ("gemini", {"mcpServers": {"s": {"httpUrl": "https://h/sse"}}}, {"transport": "http"}),
+        (
+            "gemini",
+            {"mcpServers": {"s": {"command": "x", "includeTools": ["a", "b"], "excludeTools": ["b"]}}},
+            {"include": ("a",)},
+        ),
+        (
+            "opencode",
+            {
+                "mcp": {
+                    "s": {
+                        "type": "local",
+                        "command": ["x", "y"],
+                        "environment": {"A": "{env:SET}{env:UNSET}"},
+                        "timeout": 5000,
+                        "enabled": False,
+                    }
+                }
+            },
+            {"command": ("x", "y"), "env": {"A": "value"}, "connect_timeout_s": 5.0, "enabled": False},
+        ),
+        ("opencode", {"mcp": {"s": {"type": "remote", "url": "https://h/x"}}}, {"transport": "http"}),
+        (
+            "zed",
+            '{"context_servers": {"ext": {"settings": {}}, /* old */ '
+            '"s": {"command": {"path": "x", "args": ["y"]}},}}',
+            {"command": ("x", "y")},
+        ),
+        ("zed", {"context_servers": {"s": {"source": "custom", "command": "x"}}}, {"command": ("x",)}),
+        (
+            "cline",
+            {"mcpServers": {"s": {"command": "x", "disabled": True, "timeout": 60, "autoApprove": []}}},
+            {"enabled": False, "timeout_s": 60.0},
+        ),
+        ("lmstudio", {"mcpServers": {"s": {"url": "https://h/mcp"}}}, {"url": "https://h/mcp"}),
+        (
+            "openclaw",
+            "{mcp: {servers: {s: {command: 'it\\'s', env: {A: '${SET} \"q\"'},},},}} // JSON5",
+            {"command": ("it's",), "env": {"A": 'value "q"'}},
+        ),
+        (
+            "codex",
+            """
+            [mcp_servers.s]
+            command = "x"
+            env = { A = "${SET}" }
+            env_vars = ["B"]
+            enabled_tools = ["a", "b"]
+            disabled_tools = ["b"]
+            startup_timeout_sec = 20
+            tool_timeout_sec = 90.5
+            supports_parallel_tool_calls = true
+            [mcp_servers.s.tools.a]
+            approval_mode = "prompt"
+            """,
+            {
+                "env": {"A": "${SET}"},
+                "pass_env": ("B",),
+                "include": ("a",),
+                "connect_timeout_s": 20.0,
+                "timeout_s": 90.5,
+                "supports_parallel_tool_calls": True,
+            },
+        ),
+        (
+            "codex",
+            '[mcp_servers.s]\nurl = "https://h/mcp"\nbearer_token_env_var = "SET"\n'
+            'http_headers = { X = "${SET}" }\nenv_http_headers = { Y = "SET" }',
+            {"headers": {"X": "${SET}", "Y": "value", "Authorization": "Bearer value"}},
+        ),
+        (
+            "hermes",
+            "mcp_servers: {s: {command: x, lazy: true, lifecycle: {idle_timeout_seconds: 9}, "
+            "enabled: 'off'}}",
+            {"start": "lazy", "idle_timeout_s": 9.0, "enabled": False},
+        ),
+        ("claude-code", {"mcpServers": {"s": {"command": "x", "timeout": 45000}}}, {"timeout_s": 45.0}),
+        ("vscode", {"servers": {"s": {"command": "x", "env": {"A": None, "B": 1}}}}, {"env": {"B": "1"}}),
+    ],
+)
+def test_each_formats_own_shape(format_, document, expected):
+    (spec,) = parse(format_, document).servers
+    assert {key: getattr(spec, key) for key in expected} == expected
+    assert parse(format_, document).problems == ()
+
+
+def test_where_each_client_keeps_its_file():
+    for name, format_ in FORMATS.items():
+        paths = format_.paths("/home/me", "/home/me/.config")
+        assert all(path.startswith("/home/me/") for path in paths), name
+        for path in paths:
+            assert format_of(path) is format_
+            assert format_.project_of(path, "/home/me", "/home/me/.config") == ""
+        if format_.project_file:
+            inside = f"/work/app/{format_.project_file}"
+            assert format_of(inside) is format_
+            assert format_.project_of(inside, "/home/me", "/home/me/.config") == "/work/app"
+    assert format_of("/work/app/x.json") is None
+
+
+def test_what_would_be_asked_of_a_person_is_said():
+    text = '{"servers": {"s": {"command": "x", "envFile": ".env",\n "env": {"K": "${input:key}"}}}}'
+    parsed = parse("vscode", text)
+    assert [(p.level, p.path, p.line) for p in parsed.problems] == [
+        ("warning", "servers.s.envFile", 1),
+        ("warning", "servers.s.env.K", 2),
+    ]
+
+
+def test_problems_of_entries_have_line_and_column():
+    text = """{
+  // a comment
+  "mcpServers": {
+    "good": {"command": "x"},
+    "bad": {
+      "command": "y", "args": ["a", {}]
+    },
+    "good": {"command": "z"},
+  }
+}"""
+    parsed = parse("cursor", text)
+    assert [spec.command for spec in parsed.servers] == [("z",)]
+    found = {(p.path, p.line, p.column): p.level for p in parsed.problems}
+    assert found == {
+        ("mcpServers.good", 8, 5): "warning",
+        ("mcpServers.bad.args[1]", 6, 37): "error",
+    }
+
+
+def test_toml_errors_have_a_place():
+    parsed = parse("codex", '[mcp_servers.s]\ncommand = "x')
+    assert not parsed.usable
+    assert parsed.problems[0].line == 2
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"command": "a\0b"},
+        {"command": "x", "args": ["\ud800"]},
+        {"command": "x", "args": "it's"},
+        {"command": "x", "env": {"A=B": "c"}},
+        {"command": "x", "env": {"": "c"}},
+        {"command": "x", "env": {"\ud800": "c"}},
+        {"command": ""},
+        {"command": []},
+        {"command": "x", "cwd": "\udfff"},
+        {"command": "x", "timeout": 0},
+        {"command": "x", "timeout": float("nan")},
+        {"command": "x", "connect_timeout": float("inf")},
+        {"command": "x", "timeout": 10**400},
+        {"command": "x", "max_concurrency": 0},
+        {"command": "x", "pins": ["\0"]},
+        {"command": "x", "type": "http"},
+        {"url": "http://h/\r\nX: y"},
+        {"url": "http://h", "headers": {"A": "b\nC: d"}},
+    ],
+)
+def test_what_no_process_could_be_given_costs_its_entry(entry):
+    document = '{"mcpServers": {"bad\\ud800": {}, "": {}, "good": {"command": "y"}}}'
+    document = document.replace('"good"', f'"bad": {json.dumps(entry)}, "good"')
+    parsed = parse("cursor", document)
+    assert [spec.name for spec in parsed.servers] == ["good"]
+    assert len(parsed.problems) == 3
+    for problem in parsed.problems:
+        str(problem).encode()
+    desired_state(Settings(), [parsed], CONTEXT, KEY, "c")
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a": ' + "9" * 5000 + "}", "", "\0", '{"a": NaN', "'"])
+@pytest.mark.parametrize("format_", list(FORMATS))
+def test_no_document_gets_out_of_hand(format_, text):
+    parsed = parse(format_, text)
+    assert parsed.servers == ()
+    assert parsed.usable == (text == "" and format_ in ("hermes", "codex"))
+
+
+def test_a_long_file_of_claude_code_reads_the_same(monkeypatch):
+    entry = {"command": "x", "env": {"A": "é"}}
+    document = {
+        "history": [{"pasted": "\\u0041" * 100}] * 1000,
+        "mcpServers": {"a": entry},
+        "projects": {"/p": {"history": ["x" * 1000] * 100, "mcpServers": {"b": entry}}, "/q": {}},
+    }
+    long = parse("claude-code", document)
+    del document["history"], document["projects"]["/p"]["history"]
+    assert long == parse("claude-code", document)
+    assert [spec.name for spec in long.servers] == ["a", "b"]
+    broken = json.dumps(document | {"history": ["x" * 1000] * 1000})[:-1]
+    assert "not JSON" in parse("claude-code", broken).problems[0].message
+
+
+def test_names_set_apart_never_meet_another_name():
+    plain = {
+        s.name for s in merged({"a": {"command": "x"}}, {"b": {"command": "x"}}, {"a": {"command": "y"}})
+    }
+    (suffixed,) = [name for name in plain if name.startswith("a-")][:1]
+    names = [
+        s.name for s in merged({"a": {"command": "x"}}, {"a": {"command": "y"}}, {suffixed: {"command": "z"}})
+    ]
+    assert len(set(names)) == 3
+
+
+def test_own_servers_come_last_and_see_variables():
+    settings = Settings(servers={"own": {"command": "${SET}", "args": ["${UNSET:-d}"]}})
+    servers = merged({"a": {"command": "x"}}, settings=settings)
+    assert [(s.name, s.command) for s in servers] == [("a", ("x",)), ("own", ("value", "d"))]
+
+
+def test_a_server_enabled_anywhere_runs():
+    (spec,) = merged({"a": {"command": "x", "disabled": True}}, {"b": {"command": "x"}})
+    assert (spec.name, spec.enabled) == ("a", True)
+
+
+@pytest.mark.parametrize(
+    ("command", "ours"),
+    [(("sh", "-c", "exec toolsearchctl mcp"), True), (("x", "toolsearch.md", "mcp"), False)],
+)
+def test_our_own_door_in_a_shell(command, ours):
+    assert is_own_door(command) == ours

@@ -302,9 +302,10 @@ class Watcher:
             self._watch_problem = None
             if changes:
                 self._dirty.set()
-            # A directory that was removed, even if it is there again, is no longer watched.
+            # A directory that was removed, even if it is there again, is no longer watched. The generator
+            # ends by the event: one that is left half-way would be closed by the garbage collector.
             if any(path in directories for _, path in changes):
-                return
+                self._rearm.set()
 
     def _concerns(self, _change: watchfiles.Change, path: str) -> bool:
         """Exact names only: an editor's backup is not the file."""

@@ -6,6 +6,7 @@ daemon's own keys beside it; a format with other names renames them first.
 
 from __future__ import annotations
 
+import ast
 import difflib
 import json
 import math
@@ -119,6 +120,10 @@ class EntryReader:
             self._report("warning", "both url and command are given; url is used", name, "command")
         if not url and not command:
             raise EntryError("neither a command nor a url is given", "command")
+        if entry.get("envFile"):
+            self._report(
+                "warning", "it is not read; put its variables into env or environment.file", name, "envFile"
+            )
         if "\n" in url or "\r" in url:
             raise EntryError("a line break can't be part of it", "url")
         plain = {
@@ -199,12 +204,13 @@ class EntryReader:
         if isinstance(args, list):
             return args
         if isinstance(args, str):
-            try:
-                parsed = json.loads(args)
-                if isinstance(parsed, list):
-                    return parsed
-            except (ValueError, RecursionError):
-                pass  # no list in a text: words, as a shell splits them
+            for read in (json.loads, ast.literal_eval) if args.lstrip().startswith("[") else ():
+                try:
+                    parsed = read(args.strip())
+                    if isinstance(parsed, list):
+                        return parsed
+                except (ValueError, SyntaxError, RecursionError, MemoryError):
+                    pass  # no list in a text: words, as a shell splits them
             try:
                 return shlex.split(args)
             except ValueError as error:

@@ -16,7 +16,7 @@ def _load(text: str, file: str) -> Document:
         return Document(tomllib.loads(text), [])
     except (tomllib.TOMLDecodeError, ValueError, RecursionError) as error:
         at = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
-        place = Place(int(at[1]), int(at[2])) if at else Place(0, 0)
+        place = Place(int(at[1]), int(at[2])) if at else Place(text.count("\n") + 1, 0)  # at the end
         message = str(error)[: at.start()].strip() if at else str(error)
         return Document(None, [problem_at("error", f"not TOML: {message}", file, (), place)])
 
