@@ -31,7 +31,8 @@ SLOW = "mcp__calendar__sync_calendar"
 
 def run_demo(*, as_json: bool) -> int:
     """Exit status. Nothing is left behind, whatever ends it."""
-    signal.signal(signal.SIGTERM, _interrupt)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
     found: dict[str, Any] = {}
     with PrivateDaemon() as daemon:
         try:

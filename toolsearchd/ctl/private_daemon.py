@@ -25,11 +25,11 @@ _DROPPED = ("LISTEN_", "NOTIFY_", "TOOLSEARCHD_", "XDG_")
 
 
 def wait_for(what: str, found: Callable[[], T | None], within_s: float = _START_S) -> T:
-    """Asks until there is something. Raises NO_DAEMON after `within_s`."""
+    """Asks until there is something. Raises INTERNAL after `within_s`: all of it is our own."""
     deadline = time.monotonic() + within_s
     while (value := found()) is None:
         if time.monotonic() > deadline:
-            raise ToolsearchdError("NO_DAEMON", f"{what} took longer than {within_s:g} s")
+            raise ToolsearchdError("INTERNAL", f"{what} took longer than {within_s:g} s")
         time.sleep(0.02)
     return value
 
@@ -97,14 +97,16 @@ class PrivateDaemon:
 
     def close(self) -> None:
         process = self._process
-        if process is not None and process.poll() is None:
-            process.terminate()
-            try:
+        try:
+            if process is not None and process.poll() is None:
+                process.terminate()
                 process.wait(_STOP_S)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-        shutil.rmtree(self.root, ignore_errors=True)
+        except (subprocess.TimeoutExpired, KeyboardInterrupt):
+            assert process is not None
+            process.kill()
+            process.wait()
+        finally:
+            shutil.rmtree(self.root, ignore_errors=True)
 
     def _start(self) -> None:
         config = self.root / "config.yaml"
@@ -122,7 +124,7 @@ class PrivateDaemon:
 
         def answers() -> bool | None:
             if process.poll() is not None:
-                raise ToolsearchdError("NO_DAEMON", f"the daemon ended at once:\n{self.log_tail()}")
+                raise ToolsearchdError("INTERNAL", f"the daemon ended at once:\n{self.log_tail()}")
             try:
                 self.control().close()
             except ToolsearchdError:
