@@ -13,7 +13,7 @@ from toolsearchd.dispatch.coerce import coerce
 from toolsearchd.dispatch.coerce_hermes import coerce_hermes
 from toolsearchd.dispatch.jsontext import JsonFault, read_json
 from toolsearchd.dispatch.mismatch import invalid_arguments, path_text
-from toolsearchd.dispatch.schema import Schema, read_schema
+from toolsearchd.dispatch.schema import Schema, missing_names, read_schema
 from toolsearchd.dispatch.shapes import ARGUMENT_KEYS, Rules
 from toolsearchd.dispatch.validate import CannotJudge, Mismatch, Validator
 from toolsearchd.errors import ToolsearchdError
@@ -112,8 +112,7 @@ class _Check:
         """Missing names first, then coercion at the top level, then the validator."""
         self._bound_value(arguments)
         own = self._own_schema()
-        required = own.get("required")
-        missing = [name for name in required if name not in arguments] if isinstance(required, list) else []
+        missing = missing_names(own, arguments)
         if missing:
             detail = {"property": missing[0], "missing": missing}
             raise self._invalid(arguments, [Mismatch(path=(), constraint="required", detail=detail)])
@@ -152,22 +151,20 @@ class _Check:
         if self._plan.fault:
             raise _Unjudged(arguments, self._plan.code, self._plan.fault)
 
-    def _steps(self, arguments: dict[str, Any]) -> int:
-        """How many alternatives these arguments make the validator judge; 0 where the schema has none."""
+    def _bound_steps(self, arguments: dict[str, Any]) -> None:
+        """How many alternatives these arguments make the validator judge."""
         most = self._limits.validation_branches
         schema = self._plan.schema
-        steps = count_steps(schema, arguments, most, self._limits) if schema.combines else 0
-        if steps > most:
+        if schema.combines and count_steps(schema, arguments, most, self._limits) > most:
             raise _Unjudged(
                 arguments,
                 "VALIDATION_BUDGET",
                 f"its schema and these arguments make more than {most} alternatives",
             )
-        return steps
 
     def _accepts(self, arguments: dict[str, Any]) -> bool:
         assert self._plan.validator is not None
-        self._steps(arguments)
+        self._bound_steps(arguments)
         try:
             return self._plan.validator.accepts(arguments)
         except CannotJudge as error:
@@ -176,8 +173,9 @@ class _Check:
     def _mismatches(self, arguments: dict[str, Any]) -> list[Mismatch]:
         """Empty only where the arguments fit."""
         assert self._plan.validator is not None
+        self._bound_steps(arguments)
         try:
-            return self._plan.validator.mismatches(arguments, self._steps(arguments))
+            return self._plan.validator.mismatches(arguments)
         except CannotJudge as error:
             raise _Unjudged(arguments, "UNVALIDATABLE", str(error)) from None
 

@@ -42,6 +42,19 @@ def measure(value: Any, limits: Limits) -> str:
     return ""
 
 
+def count_nodes(value: Any, most: int) -> int:
+    """Values in `value`, itself included; counting ends past `most`."""
+    nodes, waiting = 0, [value]
+    while waiting and nodes <= most:
+        item = waiting.pop()
+        nodes += 1
+        if isinstance(item, dict):
+            waiting.extend(item.values())
+        elif isinstance(item, list):
+            waiting.extend(item)
+    return nodes
+
+
 def foreign_part(value: Any) -> tuple[tuple[str | int, ...], str] | None:
     """Path and name of a part that JSON can't carry: MessagePack has bytes, times, any key, NaN; text may
     hold half a surrogate pair. For measured values."""

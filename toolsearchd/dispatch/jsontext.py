@@ -14,6 +14,9 @@ _FENCE = re.compile(r"\A\s*```[A-Za-z0-9]*[ \t]*\n(.*?)\n?\s*```\s*\Z", re.DOTAL
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|"|[\[\]{}]', re.DOTALL)
 _CLOSERS_ONLY = re.compile(r"[\]}\s]*\Z")
 _CLOSER = {"[": "]", "{": "}"}
+_CALLS = re.compile(r'\s*\{\s*"calls"')
+_AROUND = ("", "[", "{", "[{")  # what may stand open around an entry's arguments: the list, the entry
+_AROUND_IN_CALLS = ("", "{", "{[", "{{", "{[{")
 _EXCERPT = 24  # characters shown on each side of a fault
 
 
@@ -54,11 +57,9 @@ def read_json_leniently(text: str) -> Any:
     return value
 
 
-def mend_brackets(text: str, *, outer: int = 2) -> str | None:
-    """`text` with the closing brackets at its end put right, or None where there is more than one reading.
-
-    `outer` is how many levels stand around an entry's arguments: the list, and the entry itself.
-    """
+def mend_brackets(text: str) -> str | None:
+    """`text` with the closing brackets at its end put right, or None where there is more than one reading."""
+    around = _AROUND_IN_CALLS if _CALLS.match(text) else _AROUND
     stack: list[str] = []
     for token in _TOKEN.finditer(text):
         mark = token[0]
@@ -67,15 +68,17 @@ def mend_brackets(text: str, *, outer: int = 2) -> str | None:
         if mark in _CLOSER:
             stack.append(mark)
         elif mark[0] != '"' and not (stack and _CLOSER[stack[-1]] == mark):
-            return _close(text[: token.start()], stack, outer) if _only_closers(text, token.start()) else None
+            return (
+                _close(text[: token.start()], stack, around) if _only_closers(text, token.start()) else None
+            )
         elif mark[0] != '"':
             stack.pop()
-    return _close(text, stack, outer)
+    return _close(text, stack, around)
 
 
-def _close(text: str, stack: list[str], outer: int) -> str | None:
+def _close(text: str, stack: list[str], around: tuple[str, ...]) -> str | None:
     text = text.rstrip()
-    if len(stack) > outer or text[-1:] not in ("]", "}"):
+    if "".join(stack) not in around or text[-1:] not in ("]", "}"):
         return None
     return text + "".join(_CLOSER[mark] for mark in reversed(stack))
 

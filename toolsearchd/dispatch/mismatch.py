@@ -17,7 +17,8 @@ _RECEIVED_CHARS = 200
 _EXPECTED_CHARS = 600  # the reference's cut of a detail
 _LARGE_SCHEMA_BYTES = 4_000  # about 1,000 tokens; above, an error carries the parameters concerned only
 _LISTED_OPTIONS = 20
-_NEAR_POOL = 500  # names looked through for near ones
+_NEAR_POOL = 200  # names looked through for near ones, of so many unknown ones
+_NEAR_UNKNOWN = 5
 _NEAR_NAME_CHARS = 64
 _MAX_CORRECTED_BYTES = 2_000
 _MAX_CORRECTIONS = 5
@@ -158,7 +159,7 @@ def _near_names(
     """Names that came and are not known → names that may have been meant."""
     if not isinstance(value, dict):
         return {}
-    known = list(_properties(node))
+    known = _properties(node)
     if first.constraint in ("additionalProperties", "unevaluatedProperties"):
         unknown, pool = (
             list(first.detail.get("unexpected", [])),
@@ -168,7 +169,7 @@ def _near_names(
         unknown, pool = [name for name in value if name not in known], missing
     else:
         return {}
-    found = {name: _near(name, pool) for name in unknown[:_LISTED_OPTIONS]}
+    found = {name: _near(name, pool) for name in unknown[:_NEAR_UNKNOWN]}
     return {name: close for name, close in found.items() if close}
 
 

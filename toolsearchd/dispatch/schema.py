@@ -45,6 +45,7 @@ class Schema(msgspec.Struct, frozen=True, kw_only=True):
     dialect: str = "2020-12"
     targets: dict[str, Any] = msgspec.field(default_factory=dict)  # reference text → subschema
     combines: bool = False  # holds keywords whose cost multiplies: count before validating
+    widest: tuple[int, int] = (0, 0)  # the longest `required` and the longest `enum`: both swell an error
     code: str = "UNVALIDATABLE"  # of the fault
     fault: str = ""
     readable: bool = True  # False: `data` is no JSON object of bounded depth and size
@@ -105,6 +106,11 @@ def in_place(schema: Schema, node: dict[str, Any]) -> Iterator[Any]:
             yield schema.targets.get(node[key])
 
 
+def missing_names(node: dict[str, Any], value: dict[str, Any]) -> list[str]:
+    """The names that the node's own `required` asks for and `value` lacks."""
+    return [name for name in _listed(node.get("required")) if isinstance(name, str) and name not in value]
+
+
 def too_deep(data: bytes, most: int) -> bool:
     """True where JSON text nests deeper than `most` levels."""
     depth = 0
@@ -159,7 +165,10 @@ class _Reader:
         nodes = self._nodes()
         for node in nodes:
             _fold_nullable(node)
-        schema = Schema(root=self._root, dialect=dialect, targets=self._targets, combines=self._combines)
+        widest = (_longest(nodes, "required"), _longest(nodes, "enum"))
+        schema = Schema(
+            root=self._root, dialect=dialect, targets=self._targets, combines=self._combines, widest=widest
+        )
         self._count_branches(schema, nodes)
         return schema
 
@@ -277,6 +286,10 @@ class _Reader:
                 f"its schema nests more than {_MAX_REF_HOPS} references and alternatives in one place"
             )
         return paths, depth
+
+
+def _longest(nodes: list[dict[str, Any]], key: str) -> int:
+    return max((len(_listed(node.get(key))) for node in nodes), default=0)
 
 
 def _at(root: Any, pointer: str) -> Any:

@@ -1,8 +1,8 @@
 """The validator: jsonschema-rs, held within bounds, and the one mismatch that tells a model most.
 
-It judges fast (a step takes well under a microsecond) but makes an error object for each failed alternative,
-fifty times slower and recursive: so it judges first, and where many alternatives failed the spot is narrowed
-down by judging parts, until the errors of one spot are few.
+It judges fast (a step takes well under a microsecond) but makes an object with a copy of the value for each
+error, each failed alternative's included, recursively: up to seconds. So it judges first; where its errors
+could be many, the spot is narrowed down by judging parts, and what is still large there is read by hand.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from toolsearchd.dispatch.bounds import count_steps
-from toolsearchd.dispatch.coerce import kind_of
-from toolsearchd.dispatch.schema import CHILD_MAPS, Schema
+from toolsearchd.dispatch.bounds import count_nodes, count_steps
+from toolsearchd.dispatch.coerce import kind_of, same
+from toolsearchd.dispatch.schema import IN_PLACE, IN_PLACE_LISTS, Schema, missing_names
 from toolsearchd.limits import Limits
 
 if TYPE_CHECKING:
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 _BACKTRACKS = 10_000  # of one pattern on one text: about 0.1 ms; `(a+)+$` ends here
 _PATTERN_BYTES = 1024 * 1024  # of a compiled pattern: about 10 ms to make
-_STEPS_FOR_ERRORS = 128  # alternatives for which error objects are made: at most some milliseconds
+_STEPS_FOR_ERRORS = 128  # alternatives for which error objects are made (they nest: the stack is bounded too)
+_COPIES_FOR_ERRORS = 300_000  # values copied into error objects, at most: some 20 ms
 _KEPT_ERRORS = 16
 
 _T = TypeVar("_T")
@@ -53,25 +54,42 @@ class Validator:
     def accepts(self, value: Any) -> bool:
         return _guarded(lambda: self._rust.is_valid(value))
 
-    def mismatches(self, value: Any, steps: int) -> list[Mismatch]:
-        """The best first, then others in the validator's order; empty where the value fits. `steps` as
-        `count_steps` counted them for this value."""
-        if steps <= _STEPS_FOR_ERRORS:
-            return _guarded(lambda: self._read(self._rust, value, (), self._schema.root))
-        return _guarded(lambda: self._narrowed(value))
+    def mismatches(self, value: Any) -> list[Mismatch]:
+        """The best first, then others in the validator's order; empty where the value fits."""
+        return _guarded(lambda: self._mismatches(value))
 
-    def _read(
-        self, rust: jsonschema_rs.Validator, value: Any, path: tuple[str | int, ...], root: Any
-    ) -> list[Mismatch]:
+    def _mismatches(self, value: Any) -> list[Mismatch]:
+        root = self._schema.root
+        if self._is_cheap(root, value):
+            return self._read(self._rust, value, ())
+        if self._rust.is_valid(value):
+            return []
+        part, node, value, path = self._narrowed(value)
+        if self._is_cheap(node, value):
+            return self._read(part, value, path)
+        return [_by_hand(self._schema, node, value, path)]
+
+    def _is_cheap(self, node: Any, value: Any) -> bool:
+        """True where the errors of `value` against `node` can be few and small only."""
+        nodes = count_nodes(value, _COPIES_FOR_ERRORS)
+        here = Schema(root=node, targets=self._schema.targets)
+        steps = count_steps(here, value, _STEPS_FOR_ERRORS, self._limits)
+        if steps > _STEPS_FOR_ERRORS:
+            return False
+        most_names, most_options = self._schema.widest
+        return (steps + nodes) * (1 + most_names) * (nodes + most_options) <= _COPIES_FOR_ERRORS
+
+    def _read(self, rust: jsonschema_rs.Validator, value: Any, path: tuple[str | int, ...]) -> list[Mismatch]:
         errors = list(rust.iter_errors(value))
         if not errors:
             return []
+        root = self._schema.root
         best = _best(errors, root)
         chosen = [best, *(error for error in errors if error is not best)][:_KEPT_ERRORS]
         return [_mismatch(error, path, root) for error in chosen]
 
-    def _narrowed(self, value: Any) -> list[Mismatch]:
-        """Walks to the deepest part that fails on its own, then reads that part's errors if they are few."""
+    def _narrowed(self, value: Any) -> tuple[jsonschema_rs.Validator, Any, Any, tuple[str | int, ...]]:
+        """The deepest part that fails on its own: its validator, subschema, value and path."""
         import jsonschema_rs
 
         if self._parts is None:
@@ -82,26 +100,18 @@ class Validator:
                 validate_formats=False,
                 pattern_options=_patterns(),
             )
+        found: jsonschema_rs.Validator = self._rust
         node: Any = self._schema.root
         pointer, path = "#", list[str | int]()
         while True:
             for key, below, child, item in _children(self._schema, node, pointer, value):
                 part = self._parts.get(below)
                 if part is not None and not part.is_valid(item):
-                    node, pointer, value = child, below, item
+                    found, node, pointer, value = part, child, below, item
                     path.append(key)
                     break
             else:
-                break
-        here = Schema(root=node, targets=self._schema.targets)
-        part = self._parts.get(pointer)
-        if (
-            part is not None
-            and count_steps(here, value, _STEPS_FOR_ERRORS, self._limits) <= _STEPS_FOR_ERRORS
-        ):
-            return self._read(part, value, tuple(path), self._schema.root)
-        constraint = next((key for key in ("anyOf", "oneOf", "allOf") if key in node), "anyOf")
-        return [Mismatch(path=tuple(path), constraint=constraint, detail={})]
+                return found, node, value, tuple(path)
 
 
 def _compile(schema: Schema) -> jsonschema_rs.Validator:
@@ -212,6 +222,52 @@ def _wanted_kinds(alternatives: list[Any]) -> list[str]:
     return wanted
 
 
+def _by_hand(schema: Schema, node: Any, value: Any, path: tuple[str | int, ...]) -> Mismatch:
+    """What is wrong at a spot too large for error objects, by the plain keywords; else its alternatives."""
+    constraint, detail = "", dict[str, Any]()
+    for part in _conjuncts(schema, node):
+        found = _plain_fault(part, value)
+        if found:
+            return Mismatch(path=path, constraint=found[0], detail=found[1])
+        constraint = constraint or next((key for key in (*IN_PLACE_LISTS, *IN_PLACE) if key in part), "")
+    return Mismatch(path=path, constraint=constraint or "schema", detail=detail)
+
+
+def _plain_fault(part: dict[str, Any], value: Any) -> tuple[str, dict[str, Any]] | None:
+    named = part.get("type")
+    kinds = named if isinstance(named, list) else [named]
+    kind = kind_of(value)
+    if named is not None and kind not in kinds and not (kind == "integer" and "number" in kinds):
+        return "type", {"types": kinds}
+    options = part.get("enum")
+    if isinstance(options, list) and not any(same(option, value) for option in options):
+        return "enum", {"options": options}
+    if isinstance(value, str) and "pattern" in part:
+        return "pattern", {"pattern": part["pattern"]}
+    if isinstance(value, dict):
+        properties = part.get("properties")
+        missing = missing_names(part, value)
+        if missing:
+            return "required", {"property": missing[0], "missing": missing}
+        if part.get("additionalProperties") is False and "patternProperties" not in part:
+            known = properties if isinstance(properties, dict) else {}
+            unexpected = [name for name in value if name not in known]
+            if unexpected:
+                return "additionalProperties", {"unexpected": unexpected}
+    return None
+
+
+def _conjuncts(schema: Schema, node: Any) -> Iterator[dict[str, Any]]:
+    """The node and what it demands in the same place: through references and `allOf`."""
+    waiting = [node]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            yield part
+            waiting.append(schema.resolve(part))
+            waiting += part["allOf"] if isinstance(part.get("allOf"), list) else []
+
+
 def _children(
     schema: Schema, node: Any, pointer: str, value: Any
 ) -> Iterator[tuple[str | int, str, Any, Any]]:
@@ -234,7 +290,7 @@ def _children(
         if isinstance(branches, list):
             waiting += [(branch, f"{at}/allOf/{n}") for n, branch in enumerate(branches)]
         if isinstance(value, dict):
-            named = part.get(CHILD_MAPS[0])
+            named = part.get("properties")
             named = named if isinstance(named, dict) else {}
             rest = part.get("additionalProperties") if "patternProperties" not in part else None
             for key, item in value.items():
