@@ -15,7 +15,7 @@ import signal
 import sys
 import time
 
-from toolsearchd.ctl.relay_daemon import Connection, RelayError, connect
+from toolsearchd.ctl.relay_daemon import Connect, RelayError, connect
 from toolsearchd.places import runtime_dir as default_runtime_dir
 
 _READ_SIZE = 1 << 16
@@ -36,9 +36,8 @@ def run_relay(runtime_dir: str | None, profile: str | None) -> int:
     """Exit status: 0 at the client's end, 1 where the daemon refuses, 3 where there is none."""
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     directory = str(runtime_dir or default_runtime_dir())
-    relay = Relay(lambda: connect(directory, profile))
     try:
-        relay.run()
+        Relay(lambda again: connect(directory, profile, again)).run()
     except RelayError as error:
         print(f"toolsearchctl: {error}", file=sys.stderr)
         return error.status
@@ -50,14 +49,14 @@ def run_relay(runtime_dir: str | None, profile: str | None) -> int:
 
 
 class Relay:
-    """`connect()` gives a greeted connection, or raises RelayError; it may take its (bounded) time.
+    """`connect` gives a greeted connection, or raises RelayError; it may take its (bounded) time.
 
     Owns file descriptors 0 and 1.
     """
 
-    def __init__(self, connect: Connection) -> None:
+    def __init__(self, connect: Connect) -> None:
         self._connect = connect
-        self._sock = connect()
+        self._sock = connect(False)
         self._to_daemon = bytearray()
         self._to_client = bytearray()
         self._from_client = bytearray()  # a line not complete yet
@@ -123,7 +122,9 @@ class Relay:
             self._note_client(line)
             self._to_daemon += line
         if len(self._from_client) > _MOST_BUFFERED:
-            raise RelayError(f"the client sent a line of more than {_MOST_BUFFERED >> 20} MiB", status=1)
+            # Over every limit: passed on in pieces, for the daemon to refuse in its own words.
+            self._to_daemon += self._from_client
+            self._from_client.clear()
 
     def _note_client(self, line: bytes) -> None:
         message = _parsed(line)
@@ -208,7 +209,7 @@ class Relay:
     def _reconnect(self) -> None:
         if self._silent_ends > _SILENT_ENDS:
             raise RelayError("the daemon ends each connection at once; see its log", status=3)
-        self._sock = self._connect()
+        self._sock = self._connect(True)
         if self._initialize is None:
             return
         self._to_daemon += _line(self._initialize)

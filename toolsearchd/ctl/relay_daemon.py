@@ -16,13 +16,16 @@ from toolsearchd.places import state_dir
 if TYPE_CHECKING:
     import subprocess
 
-Connection = Callable[[], "socket.socket | None"]
+Connect = Callable[[bool], "socket.socket | None"]
+"""Called with True where there was a daemon before."""
 
 _CONNECT_S = 10.0
+_RESTART_S = 3.0  # a daemon that went may be coming back by whatever started it: that one is let go first
 _MAX_FRAME = 1 << 20  # a welcome takes a few hundred bytes
 _LOG_BYTES = 1 << 20  # the log of a daemon that we start begins anew beyond
 _BAD_CONFIG = 2  # exit status of a daemon that can't begin; 75 says that another one was faster
 _TRY_AGAIN = ("BUSY", "SHUTTING_DOWN")
+_NOBODY = (FileNotFoundError, NotADirectoryError, ConnectionRefusedError)
 _UNIT = "toolsearchd.socket"
 _UNIT_DIRS = (
     "/etc/systemd/user",
@@ -40,13 +43,14 @@ class RelayError(Exception):
         self.status = status
 
 
-def connect(directory: str, profile: str | None) -> socket.socket:
+def connect(directory: str, profile: str | None, again: bool) -> socket.socket:
     """A greeted, non-blocking connection; a daemon is started where none runs and no unit would start one.
 
     Raises RelayError: status 1 where the daemon refuses, 3 where none answered within 10 s.
     """
     path = f"{directory}/agent.sock"
-    deadline, pause_s = time.monotonic() + _CONNECT_S, 0.02
+    began, pause_s = time.monotonic(), 0.02
+    deadline, start_at = began + _CONNECT_S, began + (_RESTART_S if again else 0)
     by_systemd = directory == str(default_runtime_dir()) and unit_installed()
     started: subprocess.Popen[bytes] | None = None
     while True:
@@ -57,11 +61,8 @@ def connect(directory: str, profile: str | None) -> socket.socket:
             refusal = _greet(sock, profile)
         except OSError as error:
             refusal = f"{error.strerror or error}"
-            if (
-                not by_systemd
-                and started is None
-                and isinstance(error, FileNotFoundError | ConnectionRefusedError)
-            ):
+            waited = not by_systemd and time.monotonic() >= start_at
+            if waited and started is None and isinstance(error, _NOBODY):
                 started = _start_daemon(directory)
         if refusal is None:
             sock.setblocking(False)
