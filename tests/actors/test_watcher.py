@@ -426,6 +426,15 @@ def test_a_named_project_file_starts_in_its_project(place):
     assert "at most 1048576 are read" in place.problems()
 
 
+def test_one_file_named_as_two_formats_is_one_server_with_two_origins(place):
+    place.save("a")
+    formats = ("cursor", "claude-desktop")
+    place.watcher(sources=[{"path": "mcp.json", "format": format_} for format_ in formats])
+    (spec,) = place.made.desired.servers
+    assert spec.name == "a"
+    assert tuple(origin.format for origin in spec.origins) == formats
+
+
 def test_projects_found_by_themselves_stay_inert(place):
     document = {"projects": {"/p": {"mcpServers": {"b": {"command": "${UNSET}"}}}}, "mcpServers": {}}
     (place.root / ".claude.json").write_text(json.dumps(document))

@@ -414,3 +414,13 @@ def test_a_server_enabled_anywhere_runs():
 )
 def test_our_own_door_in_a_shell(command, ours):
     assert is_own_door(command) == ours
+
+
+@pytest.mark.parametrize("field", ["url", "headers"])
+def test_an_unset_variable_of_a_remote_server_is_named_by_its_field(field):
+    entry = {"url": "https://h/${SET}", "headers": {"A": "Bearer ${SET}"}}
+    entry |= {"url": "https://h/${UNSET}"} if field == "url" else {"headers": {"A": "${SET} ${UNSET}"}}
+    (problem,) = parse("claude-code", {"mcpServers": {"s": entry}}).problems
+    assert problem.path == ("mcpServers.s.url" if field == "url" else "mcpServers.s.headers.A")
+    assert problem.level == "warning"
+    assert "value" not in problem.message

@@ -62,7 +62,12 @@ class Watcher:
     """`load_now` before anything else; then `settings`, `desired` and `problems` are the newest values."""
 
     def __init__(
-        self, config_file: Path, *, environ: Mapping[str, str], state_dir: Path | None = None
+        self,
+        config_file: Path,
+        *,
+        environ: Mapping[str, str],
+        state_dir: Path | None = None,
+        log_problems: bool = True,
     ) -> None:
         self.config_file = config_file
         self._environ = dict(environ)
@@ -73,6 +78,7 @@ class Watcher:
         self._environment: WatchedFile[dict[str, str]] | None = None
         self._sources: dict[tuple[str, str], _Source] = {}
         self._watch_problem: Problem | None = None
+        self._log_problems = log_problems
         self._told: frozenset[Problem] = frozenset()
         self._dirty = trio.Event()
         self._rearm = trio.Event()
@@ -207,7 +213,7 @@ class Watcher:
         """Each problem once in the log, when it appears."""
         now = frozenset(self.problems)
         for problem in self.problems:
-            if problem not in self._told:
+            if self._log_problems and problem not in self._told:
                 log.log(logging.ERROR if problem.level == "error" else logging.WARNING, "%s", problem)
         self._told = now
 
@@ -346,6 +352,6 @@ def _digest_key(state_dir: Path) -> bytes:
 
 def check_config(config_file: Path) -> tuple[str, list[Problem]]:
     """The effective config as YAML, and each problem, of the sources too. Writes nothing."""
-    watcher = Watcher(config_file, environ=os.environ)
+    watcher = Watcher(config_file, environ=os.environ, log_problems=False)
     watcher.load_now()
     return dump_settings(watcher.settings), list(watcher.problems)

@@ -1,0 +1,58 @@
+"""`--check-config`: the effective config on stdout, each problem on stderr, 0 or 2."""
+
+import os
+import subprocess
+import sys
+
+import yaml
+
+from toolsearchd.config.settings import load_settings
+
+
+def check_config(tmp_path, text):
+    config = tmp_path / "config.yaml"
+    config.write_text(text)
+    return subprocess.run(
+        [sys.executable, "-m", "toolsearchd", "--config", config, "--check-config"],
+        env={
+            **os.environ,
+            "HOME": str(tmp_path),
+            "XDG_CONFIG_HOME": str(tmp_path / "xdg"),
+            "TOKEN": "hunter2",
+        },
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_a_good_config_is_printed_as_it_is_in_force(tmp_path):
+    text = 'tools: {tool_search: {enabled: "on", max_search_limit: 900}}\njournal: {max_bytes: 1MiB}'
+    done = check_config(tmp_path, text)
+    assert done.returncode == 0
+    assert yaml.safe_load(done.stdout)["tools"]["tool_search"]["max_search_limit"] == 50
+    assert "config.yaml:1:38: tools.tool_search.max_search_limit: warning: 900" in done.stderr
+    assert "50 in force" in done.stderr
+    again, problems = load_settings(done.stdout, "printed")
+    assert problems == []
+    assert again == load_settings(text, "f")[0]
+
+
+def test_an_error_is_said_with_its_place_and_the_nearest_key(tmp_path):
+    done = check_config(tmp_path, "approval:\n  wait: 3\n")
+    assert done.returncode == 2
+    assert "config.yaml:2:3: approval.wait: error: unknown key, did you mean wait_s?" in done.stderr
+    assert list(tmp_path.iterdir()) == [tmp_path / "config.yaml"]
+
+
+def test_problems_of_sources_count_and_never_hold_values(tmp_path):
+    (tmp_path / "mcp.json").write_text(
+        '{"mcpServers": {"a": {"command": "x", "env": {"A": "${TOKEN}${UNSET}"}},\n "b": {"command": 5}}}'
+    )
+    done = check_config(tmp_path, "sources: [{path: mcp.json, format: claude-code}]")
+    assert done.returncode == 2
+    assert "mcp.json:1:47: mcpServers.a.env.A: warning: a variable in it is not set" in done.stderr
+    assert "mcp.json:2:8: mcpServers.b.command: error: expected a text" in done.stderr
+    assert len(done.stderr.splitlines()) == 2
+    assert "hunter2" not in done.stdout + done.stderr
