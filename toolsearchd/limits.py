@@ -30,13 +30,18 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         4  # servers between fork and first byte (2 cores: more only makes all of them late)
     )
     start_slot_s: float = 3.0  # … each for so long at most
-    line_bytes: int = 8 * 1024 * 1024  # one JSON-RPC message on stdio
+    line_bytes: int = 8 * 1024 * 1024  # one JSON-RPC message
+    junk_bytes: int = (
+        256 * 1024 * 1024  # output in a row that is no message: more is a flood, and ends the connection
+    )
     stderr_ring_bytes: int = 64 * 1024
     stop_stdin_s: float = 2.0  # close stdin, wait, SIGTERM, wait, SIGKILL
     stop_term_s: float = 2.0
     discover_timeout_s: float = 2.0
     tools_per_server: int = 20_000  # the largest real one seen has 2,540
     list_pages: int = 1_000
+    list_changes: int = 10  # of one server in list_change_window_s; a list that flips more often is frozen
+    list_change_window_s: float = 60.0
     list_min_interval_s: float = 1.0  # list_changed storms: one listing in flight, one pending
     first_connect_delays_s: tuple[float, ...] = (1.0, 2.0, 4.0)
     reconnect_delays_s: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0, 16.0)

@@ -1,6 +1,8 @@
-"""When is a server tried again, and when is it let alone? Pure: time comes in as numbers."""
+"""When is a server tried again, when is it let alone, when is it believed? Pure: time comes in as numbers."""
 
 from __future__ import annotations
+
+from collections import deque
 
 from toolsearchd.limits import Limits
 
@@ -83,3 +85,25 @@ class Breaker:
     def abandoned(self) -> None:
         """The call ended without telling anything of the server (it was stopped)."""
         self._probing = False
+
+
+class ChangeBudget:
+    """Of a tool list, `list_changes` changes are taken over within `list_change_window_s`: each costs every
+    agent its prompt cache, and a list that flips must not do so for ever."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._window_s = limits.list_change_window_s
+        self._changes: deque[float] = deque(maxlen=limits.list_changes)
+
+    def is_spent(self, now: float) -> bool:
+        """May no further change be taken over at `now`, monotonic seconds?"""
+        changes = self._changes
+        return len(changes) == changes.maxlen and now - changes[0] < self._window_s
+
+    def spend(self, now: float) -> None:
+        """A change is taken over."""
+        self._changes.append(now)
+
+    def next_s(self, now: float) -> float:
+        """Seconds until a change may be taken over again."""
+        return max(0.0, self._changes[0] + self._window_s - now) if self.is_spent(now) else 0.0

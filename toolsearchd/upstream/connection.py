@@ -2,108 +2,99 @@
 
 The handshake is the SDK's; lists and calls go through its dispatcher as plain maps, because its typed results
 refuse a whole list for one bad tool and drop fields they don't know.
+
+Imports the SDK: to be imported after `load_sdk`.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 import trio
+from mcp import MCPError
+from mcp.client.session import ClientSession
+from mcp.client.subscriptions import SubscriptionLost, listen
+from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+from mcp_types import Implementation
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from toolsearchd import __version__
-from toolsearchd.catalog.definition import decode_definition
-from toolsearchd.catalog.model import Definition
-from toolsearchd.catalog.naming import keeps
 from toolsearchd.config.model import ServerSpec
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
-from toolsearchd.upstream.lines import LineReader
-from toolsearchd.upstream.process import ServerProcess
-from toolsearchd.upstream.stdio import BAD_LINE_CODE, TOO_LARGE_CODE, stdio_streams
-
-log = logging.getLogger(__name__)
+from toolsearchd.upstream.listing import Listing, ListingCheck
+from toolsearchd.upstream.stdio import BAD_LINE_CODE, TOO_LARGE_CODE
 
 OnProgress = Callable[[float, float | None, str | None], None]
 
+_METHOD_NOT_FOUND = -32_601
 _CONNECTION_CLOSED = -32_000
-_REQUEST_TIMEOUT = -32_001
+# The SDK's own words where it gives up an answer. A server's error may bear the same code and is an answer.
+_GIVEN_UP = ("Connection closed", "SSE stream ", "Session terminated")
+_TOOLS_AT_ONCE = 20  # checked before others have their turn
+_MORE_PAGES = 1  # what is counted as left out where nobody knows how many
 
 
-class Listing(msgspec.Struct, frozen=True):
-    """What tools/list gave: usable tools, and what was left out and why."""
+class Transport(Protocol):
+    def streams(self) -> Any:
+        """An async context manager of the session's (read, write) streams."""
 
-    definitions: tuple[Definition, ...]
-    rejected: tuple[str, ...]
-    truncated: int
+    def explain(self, failure: str) -> str:
+        """Why the session ended, in words for people: what the transport knows of it, else `failure`."""
 
 
 class Connection:
     """Made by `open_connection`. `lost` is set when nothing more will come from the server."""
 
-    def __init__(self, session: Any, dispatcher: Any, lost: trio.Event, limits: Limits) -> None:
-        self._session = session
-        self._dispatcher = dispatcher
-        self._limits = limits
+    def __init__(self, session: ClientSession, lost: trio.Event, limits: Limits) -> None:
+        self.session = session  # for what is not carried yet: resources, prompts
         self.lost = lost
-        self.tools_changed = trio.Event()  # replaced by whoever acted on it
+        self._limits = limits
 
     @property
     def protocol(self) -> str:
-        return self._session.protocol_version or ""
-
-    @property
-    def instructions(self) -> str:
-        return self._session.instructions or ""
+        return self.session.protocol_version or ""
 
     @property
     def server_info(self) -> str:
-        info = self._session.server_info
+        info = self.session.server_info
         return f"{info.name} {info.version}" if info else ""
 
-    async def list_tools(self, spec: ServerSpec) -> Listing:
+    async def list_tools(self, spec: ServerSpec, *, timeout_s: float) -> Listing:
         """All pages, or an error: never a partial list. Raises `ToolsearchdError`."""
         raw: list[Any] = []
         cursor: str | None = None
+        seen: set[str] = set()
+        truncated = 0
         for _ in range(self._limits.list_pages):
-            page = await self._request("tools/list", {"cursor": cursor} if cursor else {}, spec.timeout_s)
-            tools = page.get("tools")
-            if not isinstance(tools, list):
-                raise ToolsearchdError("SERVER_ERROR", "its tools/list answer holds no list of tools")
+            tools, cursor = await self._page(cursor, timeout_s)
             raw += tools
-            next_cursor = page.get("nextCursor")
-            if (
-                not isinstance(next_cursor, str)
-                or not next_cursor
-                or len(raw) > self._limits.tools_per_server
-            ):
+            if cursor is None or cursor in seen or len(raw) > self._limits.tools_per_server:
                 break
-            cursor = next_cursor
-        return await self._checked(raw, spec)
+            seen.add(cursor)
+        else:
+            truncated = _MORE_PAGES
+        truncated = max(truncated, len(raw) - self._limits.tools_per_server)
+        check = ListingCheck(raw, spec, self._limits)
+        for at, _ in enumerate(check.steps()):
+            if at % _TOOLS_AT_ONCE == _TOOLS_AT_ONCE - 1:
+                await trio.lowlevel.checkpoint()
+        return check.listing(truncated=truncated)
 
-    async def _checked(self, raw: list[Any], spec: ServerSpec) -> Listing:
-        found: dict[str, Definition] = {}
-        rejected: list[str] = []
-        truncated = max(0, len(raw) - self._limits.tools_per_server)
-        for at, tool in enumerate(raw[: self._limits.tools_per_server]):
-            if at % 20 == 19:
-                await trio.lowlevel.checkpoint()  # a long list must not hold the loop
-            try:
-                definition = decode_definition(msgspec.json.encode(tool), self._limits)
-            except (ValueError, TypeError, RecursionError) as error:
-                name = tool.get("name") if isinstance(tool, dict) else None
-                rejected.append(f"{name!s:.64}: {error}" if name else f"tool {at}: {error}")
-                continue
-            if not keeps(definition.name, spec.include, spec.exclude):
-                continue
-            if definition.name in found:
-                rejected.append(f"{definition.name:.64}: the name stands twice; the first counts")
-                continue
-            found[definition.name] = definition
-        return Listing(tuple(found.values()), tuple(rejected), truncated)
+    async def _page(self, cursor: str | None, timeout_s: float) -> tuple[list[Any], str | None]:
+        try:
+            page = await self._request("tools/list", {"cursor": cursor} if cursor else {}, timeout_s)
+        except ToolsearchdError as error:
+            if error.fields.get("server_code") == _METHOD_NOT_FOUND and cursor is None:
+                return [], None  # a server of resources or prompts only
+            raise
+        tools, next_cursor = page.get("tools"), page.get("nextCursor")
+        if not isinstance(tools, list):
+            raise ToolsearchdError("SERVER_ERROR", "its tools/list answer holds no list of tools")
+        return tools, next_cursor if isinstance(next_cursor, str) and next_cursor else None
 
     async def call(
         self, tool: str, arguments: dict[str, Any], *, timeout_s: float, on_progress: OnProgress | None
@@ -112,8 +103,15 @@ class Connection:
 
         Cancelling sends `notifications/cancelled`; a late answer is dropped.
         """
-        params = {"name": tool, "arguments": arguments}
-        result = await self._request("tools/call", params, timeout_s, on_progress)
+        try:
+            msgspec.json.encode(arguments)
+        except (ValueError, TypeError, OverflowError, RecursionError) as error:
+            raise ToolsearchdError(
+                "INVALID_ARGUMENTS", f"the arguments have no JSON form, nothing was sent: {error}"
+            ) from error
+        result = await self._request(
+            "tools/call", {"name": tool, "arguments": arguments}, timeout_s, on_progress
+        )
         if result.get("resultType") == "input_required" or "inputRequests" in result:
             raise ToolsearchdError("UNSUPPORTED", "the tool asks for input in the middle of the call")
         content = result.get("content")
@@ -126,114 +124,127 @@ class Connection:
     async def _request(
         self, method: str, params: dict[str, Any], timeout_s: float, on_progress: OnProgress | None = None
     ) -> dict[str, Any]:
-        from mcp import MCPError
-
-        options: dict[str, Any] = {"timeout": timeout_s}
+        message: dict[str, Any] = {"method": method, "params": params}
+        options: dict[str, Any] = {}
+        # What the revision wants with each request: the SDK has no public way to it that leaves results be.
+        self.session._stamp(message, options)  # type: ignore[arg-type]
         if on_progress is not None:
-            report = on_progress
+            options["on_progress"] = _reporting(on_progress)
+        # Our own clock and not the SDK's: its error for a timeout looks like one that a server may send.
+        with trio.move_on_after(timeout_s):
+            try:
+                return await self.session._dispatcher.send_raw_request(method, message["params"], options)  # type: ignore[arg-type]
+            except MCPError as error:
+                raise self._as_ours(error, method) from error
+        raise ToolsearchdError("INDETERMINATE", f"no answer to {method} within {timeout_s:g} s{_PERHAPS}")
 
-            async def progressed(progress: float, total: float | None, message: str | None) -> None:
-                report(progress, total, message)
-
-            options["on_progress"] = progressed
-        try:
-            result = await self._dispatcher.send_raw_request(method, params, options)
-        except MCPError as error:
-            raise _as_ours(error, method) from error
-        if not isinstance(result, dict):
-            raise ToolsearchdError("BAD_RESULT", f"the answer to {method} is no object")
-        return result
-
-
-def _as_ours(error: Any, method: str) -> ToolsearchdError:
-    code, text = error.error.code, str(error.error.message)[:2000]
-    if code == TOO_LARGE_CODE:
-        return ToolsearchdError("RESULT_TOO_LARGE", text)
-    if code == BAD_LINE_CODE:
-        return ToolsearchdError("BAD_RESULT", text)
-    if code == _REQUEST_TIMEOUT:
-        return ToolsearchdError("INDETERMINATE", f"no answer to {method} in time: it may have happened")
-    if code == _CONNECTION_CLOSED:
+    def _as_ours(self, error: MCPError, method: str) -> ToolsearchdError:
+        code, text = error.error.code, str(error.error.message)[:2000]
+        if code == TOO_LARGE_CODE:
+            return ToolsearchdError("RESULT_TOO_LARGE", text)
+        if code == BAD_LINE_CODE:
+            return ToolsearchdError("BAD_RESULT", text)
+        if text.startswith(_GIVEN_UP):
+            if not text.startswith("SSE stream "):  # that one concerns one request
+                self.lost.set()
+            if text.startswith("Session terminated"):
+                return ToolsearchdError("SERVER_UNAVAILABLE", "the server has ended the session")
+            if code == _CONNECTION_CLOSED:
+                return ToolsearchdError("INDETERMINATE", f"the server went away during {method}{_PERHAPS}")
         return ToolsearchdError(
-            "INDETERMINATE", f"the server went away during {method}: it may have happened"
+            "SERVER_ERROR", text or "the server gave an error without words", server_code=code
         )
-    return ToolsearchdError(
-        "SERVER_ERROR", text or "the server gave an error without words", server_code=code
-    )
+
+
+_PERHAPS = ": it may have happened"
+
+
+def _reporting(on_progress: OnProgress) -> Any:
+    async def progressed(progress: float, total: float | None, message: str | None) -> None:
+        on_progress(progress, total, message)
+
+    return progressed
 
 
 @asynccontextmanager
 async def open_connection(
     spec: ServerSpec,
+    transport: Transport,
     *,
-    process: ServerProcess | None,
-    reader: LineReader,
     limits: Limits,
-    first_byte: trio.Event,
+    lost: trio.Event,
+    tools_changed: Callable[[], None],
 ) -> AsyncIterator[Connection]:
-    """A session whose handshake is done. `process` for stdio; None for a remote server.
+    """A session whose handshake is done. Raises what the SDK raises, in groups. Sets `lost`
+    when nothing more will come.
 
-    Raises what the SDK raises, in groups. The 2025-11-25 handshake comes first; a server that refuses it is
-    asked by `server/discover`, and one whose entry says so is asked that at once.
+    The 2025-11-25 handshake comes first; a server that refuses it is asked by `server/discover`, and one
+    whose entry says so is asked that at once.
     """
-    from mcp.client.session import ClientSession
-    from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
-    from mcp_types import Implementation
-
-    lost = trio.Event()
     async with AsyncExitStack() as stack:
-        if process is not None:
-            streams = stdio_streams(process, reader, limits, lost, first_byte)
-        else:
-            streams = await _remote_streams(spec, stack)
-        read, write = (await stack.enter_async_context(streams))[:2]
-        dispatcher = JSONRPCDispatcher(read, write)
-        connection: Connection | None = None
+        read, write = await stack.enter_async_context(transport.streams())
 
         async def on_message(message: Any) -> None:
-            method = getattr(getattr(message, "root", message), "method", "")
-            if method == "notifications/tools/list_changed" and connection is not None:
-                connection.tools_changed.set()
+            if getattr(message, "method", "") == "notifications/tools/list_changed":
+                tools_changed()
 
         session = await stack.enter_async_context(
             ClientSession(
-                dispatcher=dispatcher,
+                dispatcher=_Dispatcher(read, write, lost),
                 message_handler=on_message,
                 client_info=Implementation(name="toolsearchd", version=__version__),
             )
         )
         await _shake_hands(session, spec, limits)
-        first_byte.set()
-        connection = Connection(session, dispatcher, lost, limits)
+        if session.protocol_version in MODERN_PROTOCOL_VERSIONS:
+            nursery = await stack.enter_async_context(trio.open_nursery())
+            stack.callback(nursery.cancel_scope.cancel)
+            nursery.start_soon(_hear_of_changes, session, tools_changed, limits)
+        yield Connection(session, lost, limits)
+
+
+class _Dispatcher(JSONRPCDispatcher[Any]):
+    """Says when it ends: a remote server's end is seen nowhere else."""
+
+    def __init__(self, read: Any, write: Any, lost: trio.Event) -> None:
+        super().__init__(read, write)
+        self._lost = lost
+
+    async def run(self, *args: Any, **options: Any) -> None:
         try:
-            yield connection
+            await super().run(*args, **options)
         finally:
-            lost.set()
+            self._lost.set()
 
 
-async def _shake_hands(session: Any, spec: ServerSpec, limits: Limits) -> None:
-    from mcp import MCPError
-
+async def _shake_hands(session: ClientSession, spec: ServerSpec, limits: Limits) -> None:
     if spec.protocol == "2026-07-28":
         await session.discover()
         return
     try:
         await session.initialize()
     except MCPError as refused:
-        if refused.error.code in (_CONNECTION_CLOSED, _REQUEST_TIMEOUT):
+        if str(refused.error.message).startswith(_GIVEN_UP):
             raise
-        with trio.move_on_after(limits.discover_timeout_s):
-            await session.discover()
-            return
+        try:
+            with trio.move_on_after(limits.discover_timeout_s):
+                await session.discover()
+                return
+        except (MCPError, RuntimeError, ValueError):
+            pass  # its refusal of the handshake says more
         raise
 
 
-async def _remote_streams(spec: ServerSpec, stack: AsyncExitStack) -> Any:
-    from mcp.client.sse import sse_client
-    from mcp.client.streamable_http import streamable_http_client
-    from mcp.shared._httpx_utils import create_mcp_http_client
-
-    if spec.transport == "sse":
-        return sse_client(spec.url, headers=dict(spec.headers))
-    client = await stack.enter_async_context(create_mcp_http_client(headers=dict(spec.headers)))
-    return streamable_http_client(spec.url, http_client=client)
+async def _hear_of_changes(session: ClientSession, tools_changed: Callable[[], None], limits: Limits) -> None:
+    """In the stateless revision changes are told to those who listen only."""
+    while True:
+        try:
+            async with listen(session, tools_list_changed=True) as changes:
+                async for _ in changes:
+                    tools_changed()
+        except MCPError:
+            return  # it offers no such thing
+        except SubscriptionLost:
+            pass
+        await trio.sleep(limits.parked_probe_s)
+        tools_changed()  # what changed meanwhile nobody told

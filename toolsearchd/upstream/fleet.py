@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import logging
-import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import trio
 
-from toolsearchd.catalog.model import Source
+from toolsearchd.catalog.model import Source, SourceState
 from toolsearchd.config.model import ServerSpec
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
-from toolsearchd.upstream.connection import OnProgress
+from toolsearchd.upstream.login_shell import is_bare, login_path
 from toolsearchd.upstream.process import environment_of
-from toolsearchd.upstream.sdk import load_sdk
 from toolsearchd.upstream.upstream import Upstream
 
-log = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    from toolsearchd.upstream.connection import OnProgress
 
-_LOGIN_SHELL_S = 5.0
+log = logging.getLogger(__name__)
 
 
 class _Member:
@@ -32,6 +31,9 @@ class _Member:
         self.upstream = upstream
         self._source = source
         self.scope = trio.CancelScope()
+        self.ended = trio.Event()
+        if upstream is None:
+            self.ended.set()
 
     def source(self) -> Source:
         if self.upstream is not None:
@@ -57,8 +59,10 @@ class Fleet:
         self._publish = publish
         self._desired: tuple[ServerSpec, ...] = ()
         self._members: dict[str, _Member] = {}
+        self._leaving: dict[str, _Member] = {}  # told to stop, the last one of each name
         self._start_slots = trio.CapacityLimiter(limits.concurrent_starts)
         self._nursery: trio.Nursery | None = None
+        self._path_asked = trio.Event()
 
     # --- what should run --------------------------------------------------------------------------
 
@@ -86,12 +90,14 @@ class Fleet:
         return [self._status_of(spec) for spec in self._desired]
 
     def restart(self, name: str) -> None:
-        """Starts the named server anew, or again if it waits. Raises UNKNOWN_SERVER."""
+        """Starts the named server anew, or again if it waits. Raises UNKNOWN_SERVER, and SERVER_UNAVAILABLE
+        where it is not to run."""
         member = self._members.get(name)
         if member is None:
-            raise ToolsearchdError("UNKNOWN_SERVER", f"no server {name!r} is running or waiting")
-        if member.upstream is not None:
-            member.upstream.restart()
+            raise ToolsearchdError("UNKNOWN_SERVER", f"no server {name!r} is configured")
+        if member.upstream is None:
+            raise ToolsearchdError("SERVER_UNAVAILABLE", f"{name}: {member.source().reason}", server=name)
+        member.upstream.restart()
 
     async def call(
         self,
@@ -115,81 +121,47 @@ class Fleet:
         """Until cancelled; then all servers are stopped, in parallel."""
         async with trio.open_nursery() as nursery:
             task_status.started()
-            if self._desired:
-                await self._get_ready()
+            nursery.start_soon(self._take_login_path)
             self._nursery = nursery
-            self._reconcile()
-            await trio.sleep_forever()
-
-    async def _get_ready(self) -> None:
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(load_sdk)
-            if (
-                "INVOCATION_ID" in self._environ
-            ):  # systemd's PATH is bare: ask the login shell for the person's
-                nursery.start_soon(self._take_login_path)
+            try:
+                self._reconcile()
+                await trio.sleep_forever()
+            finally:
+                self._nursery = None
 
     async def _take_login_path(self) -> None:
-        shell = self._environ.get("SHELL", "/bin/sh")
-        with trio.move_on_after(_LOGIN_SHELL_S):
-            try:
-                done = await trio.run_process(
-                    [shell, "-lc", 'printf "\\n%s" "$PATH"'],
-                    capture_stdout=True,
-                    stderr=subprocess.DEVNULL,
-                    stdin=subprocess.DEVNULL,
-                    env=self._environ,
-                    check=False,
-                    start_new_session=True,
-                )
-            except OSError as error:
-                log.warning("the login shell %s can't be asked for PATH: %s", shell, error.strerror)
-                return
-            path = done.stdout.decode("utf-8", "replace").rpartition("\n")[2].strip()
-            if path:
-                self._environ["PATH"] = path
+        if is_bare(self._environ.get("PATH", "")):
+            self._environ["PATH"] = await login_path(self._environ) or self._environ.get("PATH", "")
+        self._path_asked.set()
+
+    async def _environment_of(self, spec: ServerSpec) -> dict[str, str]:
+        await self._path_asked.wait()
+        return environment_of(spec, self._environ, self._passed())
 
     def _reconcile(self) -> None:
         assert self._nursery is not None
         wanted = {spec.name: spec for spec in self._desired}
         for name, member in list(self._members.items()):
             spec = wanted.get(name)
-            if spec is None or self._must_replace(member.spec, spec):
+            if spec is None or member.upstream is None or _must_replace(member.spec, spec):
                 member.scope.cancel()
-                del self._members[name]
-        started = sum(member.upstream is not None for member in self._members.values())
+                self._leaving[name] = self._members.pop(name)
+        started = len(self._members)
         for spec in self._desired:
             known = self._members.get(spec.name)
-            if known is not None:
-                self._update(known, spec)
+            if known is not None and known.upstream is not None:
+                if known.spec != spec:
+                    known.spec = spec
+                    known.upstream.update(spec)
                 continue
             member = self._member(spec, full=started >= self._limits.started_servers)
             self._members[spec.name] = member
             if member.upstream is not None:
                 started += 1
-                self._nursery.start_soon(self._keep, member)
-
-    def _must_replace(self, old: ServerSpec, new: ServerSpec) -> bool:
-        return (
-            old.digest != new.digest
-            or old.enabled != new.enabled
-            or old.max_concurrency != new.max_concurrency
-            or old.protocol != new.protocol
-        )
-
-    def _update(self, member: _Member, spec: ServerSpec) -> None:
-        """Policy keys changed at most: the server runs on."""
-        if member.spec == spec:
-            return
-        filter_changed = (member.spec.include, member.spec.exclude) != (spec.include, spec.exclude)
-        member.spec = spec
-        if member.upstream is not None:
-            member.upstream.spec = spec
-            if filter_changed:
-                member.upstream.list_again()
+                self._nursery.start_soon(self._keep, member, self._leaving.pop(spec.name, None))
 
     def _member(self, spec: ServerSpec, *, full: bool) -> _Member:
-        def idle(state: Any, reason: str) -> _Member:
+        def idle(state: SourceState, reason: str) -> _Member:
             return _Member(
                 spec, None, Source(name=spec.name, state=state, reason=reason, project=spec.project)
             )
@@ -201,17 +173,23 @@ class Fleet:
         upstream = Upstream(
             spec,
             limits=self._limits,
-            environment=lambda spec: environment_of(spec, self._environ, self._passed()),
+            environment=self._environment_of,
             start_slots=self._start_slots,
             publish=self._publish,
         )
         return _Member(spec, upstream, None)
 
-    async def _keep(self, member: _Member) -> None:
-        """The member's task: a server's end is never the fleet's."""
+    async def _keep(self, member: _Member, before: _Member | None) -> None:
+        """The member's task: a server's end is never the fleet's. It starts when the one it replaces has
+        ended: two of one server would fight over its port or file."""
         assert member.upstream is not None
-        with member.scope:
-            await member.upstream.run()
+        try:
+            if before is not None:
+                await before.ended.wait()
+            with member.scope:
+                await member.upstream.run()
+        finally:
+            member.ended.set()
 
     def _status_of(self, spec: ServerSpec) -> dict[str, Any]:
         member = self._members.get(spec.name)
@@ -232,3 +210,8 @@ class Fleet:
             "next_retry_s": None,
             "origins": msgspec.to_builtins(spec.origins),
         }
+
+
+def _must_replace(old: ServerSpec, new: ServerSpec) -> bool:
+    """Is it another server, or to be spoken to in another way? All other keys change while it runs."""
+    return old.digest != new.digest or old.enabled != new.enabled or old.protocol != new.protocol

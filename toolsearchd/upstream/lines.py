@@ -1,108 +1,160 @@
-"""Bytes of a stdio server → lines of JSON. Pure; never holds more than the line limit and a chunk."""
+"""Bytes of a stdio server → JSON-RPC messages. Pure; never holds more than the line limit and a chunk.
+
+A line that can't be used costs itself: it is counted, and where it answers a request that request is named,
+so that its caller hears at once instead of running into a timeout.
+"""
 
 from __future__ import annotations
 
-import re
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from toolsearchd.catalog.definition import clip_depth, json_depth
+from toolsearchd.catalog.definition import ENVELOPE_DEPTH, clip_depth, json_depth
 from toolsearchd.limits import Limits
+from toolsearchd.upstream.envelope import EDGE, id_at_end, read_envelope
 
-_ID = re.compile(rb'"id"\s*:\s*(\d{1,18}|"(?:[^"\\]|\\.){1,200}")')
-_EDGE = 4096  # bytes kept of an over-long line, at its head and at its end, to find the id in
+_BOM = b"\xef\xbb\xbf"
+_decoder = msgspec.json.Decoder(dict[str, Any])
 
 
 class Message(NamedTuple):
-    """A JSON object that a server sent, decoded."""
+    """A JSON object that a server sent, and the bytes it was decoded from."""
 
-    fields: dict[str, object]
+    fields: dict[str, Any]
+    line: bytes
 
 
 class Lost(NamedTuple):
-    """A line that can't be used but answers a request: that request fails now instead of running out."""
+    """A line that can't be used but answers a request: that request fails now."""
 
-    request_id: int | str
-    reason: str  # "too large" | "bad"
+    request_id: int | str | None  # None: some request, it can't be seen which
+    reason: Literal["too large", "too deep", "bad"]
 
 
 class LineReader:
-    """`feed` chunks, get messages. `junk` counts lines that are none, `too_long` those over the limit."""
+    """`feed` chunks, iterate messages. `junk` counts lines that are none, `too_long` those over the limit."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
+        self._depth = depth_bound(limits)
         self._parts: list[bytes] = []
         self._size = 0
         self._skipping = False
-        self._first = True
-        self._head = b""
+        self._answers = False  # the line being skipped has been reported already
         self._tail = b""
+        self._first = True
+        self._heard = False
+        self._dropped_bytes = 0  # since the last message
         self.junk = 0
         self.too_long = 0
 
-    def feed(self, chunk: bytes) -> list[Message | Lost]:
-        found: list[Message | Lost] = []
+    @property
+    def complaint(self) -> str:
+        """Why this output is to be given up; empty while it is not."""
+        bound = self._limits.junk_bytes if self._heard else self._limits.line_bytes
+        if self._dropped_bytes <= bound:
+            return ""
+        return f"its output is no MCP: more than {bound >> 20} MiB without a message"
+
+    def feed(self, chunk: bytes) -> Iterator[Message | Lost | None]:
+        """One item per line that ends in `chunk` (None: nothing to do for it), and one for a line that grew
+        too long. To be iterated to its end before the next chunk."""
         *ends, rest = chunk.split(b"\n")
         for end in ends:
-            found += self._end_line(end)
+            yield self._end_line(end)
         if rest:
-            self._collect(rest)
-        return found
+            yield self._collect(rest)
 
-    def _collect(self, part: bytes) -> None:
+    def _collect(self, part: bytes) -> Lost | None:
+        """More of the current line. A line that grows too long is told of when it does, if its head says
+        whom it answers."""
         self._size += len(part)
         if self._skipping:
-            self._tail = (self._tail + part)[-_EDGE:]
-        elif self._size > self._limits.line_bytes:
-            whole = b"".join(self._parts) + part
-            self._head, self._tail = whole[:_EDGE], whole[-_EDGE:]
-            self._parts, self._skipping = [], True
-        else:
-            self._parts.append(part)
-
-    def _end_line(self, end: bytes) -> list[Message | Lost]:
-        if self._skipping or self._size + len(end) > self._limits.line_bytes:
-            self._collect(end)
-            lost = self._too_long()
-            self._reset()
-            return lost
-        line = b"".join(self._parts) + end if self._parts else end
-        self._reset()
-        if self._first:
-            self._first = False
-            line = line.removeprefix(b"\xef\xbb\xbf")
-        return self._decode(line)
-
-    def _reset(self) -> None:
-        self._parts, self._size, self._skipping = [], 0, False
-
-    def _too_long(self) -> list[Message | Lost]:
+            self._tail = (self._tail + part[-EDGE:])[-EDGE:]
+            self._dropped_bytes += len(part)
+            return None
+        self._parts.append(part)
+        if self._size <= self._limits.line_bytes:
+            return None
+        whole = b"".join(self._parts)
+        self._parts, self._skipping, self._tail = [], True, whole[-EDGE:]
+        self._dropped_bytes += self._size
         self.too_long += 1
-        # The id stands beside `result`, so at one of the line's edges, outside of what the tool wrote.
-        head = self._head.partition(b'"result"')[0]
-        match = _ID.search(head) or _last(_ID, self._tail.rpartition(b"}")[0])
-        return [Lost(msgspec.json.decode(match[1]), "too large")] if match else []
+        envelope = read_envelope(self._without_bom(whole[:EDGE]))
+        self._answers = envelope.is_request or not envelope.keys or envelope.request_id is not None
+        if envelope.is_request or envelope.request_id is None:
+            return None
+        return Lost(envelope.request_id, "too large")
 
-    def _decode(self, line: bytes) -> list[Message | Lost]:
-        stripped = line.strip()
-        if not stripped:
-            return []
-        if stripped[:1] != b"{":
-            self.junk += 1
-            return []
-        depth = self._limits.schema_depth
-        if json_depth(stripped, depth) > depth:
-            stripped = clip_depth(stripped, depth)
-        try:
-            value = msgspec.json.decode(stripped)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            self.junk += 1
-            match = _ID.search(stripped[:_EDGE].partition(b'"result"')[0]) or _last(_ID, stripped[-_EDGE:])
-            return [Lost(msgspec.json.decode(match[1]), "bad")] if match else []
-        return [Message(value)]
+    def _end_line(self, end: bytes) -> Message | Lost | None:
+        if self._skipping or self._size + len(end) > self._limits.line_bytes:
+            told = self._collect(end)
+            if told is None and not self._answers:
+                told = Lost(id_at_end(self._tail), "too large")
+            self._start_line()
+            return told
+        line = b"".join(self._parts) + end if self._parts else end
+        self._start_line()
+        return self._decode(self._without_bom(line))
+
+    def _start_line(self) -> None:
+        self._parts, self._size, self._skipping, self._answers = [], 0, False, False
+        self._first = False
+
+    def _without_bom(self, line: bytes) -> bytes:
+        return line.removeprefix(_BOM) if self._first else line
+
+    def _decode(self, line: bytes) -> Message | Lost | None:
+        found = read_message(line, self._depth)
+        if isinstance(found, Message):
+            self._heard, self._dropped_bytes = True, 0
+        else:
+            self.junk += not line.isspace() and bool(line)
+            self._dropped_bytes += len(line) + 1
+        return found
 
 
-def _last(pattern: re.Pattern[bytes], data: bytes) -> re.Match[bytes] | None:
-    matches = list(pattern.finditer(data))
-    return matches[-1] if matches else None
+def depth_bound(limits: Limits) -> int:
+    """How deep a message may nest: a tool's schema, and what stands around it in a listing."""
+    return limits.schema_depth + ENVELOPE_DEPTH
+
+
+def read_message(line: bytes, max_depth: int) -> Message | Lost | None:
+    """The message in a line; or whom a line that can't be used answers; or nothing.
+
+    Too deep a schema in a listing is cut and costs that schema only; any other answer that nests too deeply
+    is lost, for a part of it would pass for the whole.
+    """
+    line = line.strip()
+    if line[:1] != b"{":
+        return None
+    is_deep = json_depth(line, max_depth) > max_depth
+    if is_deep:
+        line = clip_depth(line, max_depth)
+    try:
+        fields = _decoder.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return _answered_by(line)
+    if line[:EDGE].count(b'"id"') > 1 and read_envelope(line[:EDGE]).has_doubles:
+        return None  # which of the two is meant can't be known
+    if is_deep and not _is_listing(fields) and "method" not in fields:
+        request_id = fields.get("id")
+        return Lost(request_id, "too deep") if isinstance(request_id, int | str) else None
+    return Message(fields, line)
+
+
+def _is_listing(fields: dict[str, Any]) -> bool:
+    """A tools/list answer: too deep a schema in it costs that schema only."""
+    result = fields.get("result")
+    return isinstance(result, dict) and isinstance(result.get("tools"), list)
+
+
+def _answered_by(line: bytes) -> Lost | None:
+    """Whom a line that is no JSON answers, if anyone."""
+    envelope = read_envelope(line[:EDGE])
+    if envelope.is_request:
+        return None
+    request_id = envelope.request_id if envelope.request_id is not None else id_at_end(line[-EDGE:])
+    return Lost(request_id, "bad") if request_id is not None else None

@@ -12,7 +12,6 @@ import os
 import signal
 import subprocess
 from collections.abc import Mapping
-from pathlib import Path
 
 import trio
 
@@ -23,7 +22,9 @@ from toolsearchd.limits import Limits
 MARKER = "TOOLSEARCHD_SERVER"
 _KEPT = ("HOME", "USER", "LOGNAME", "SHELL", "LANG", "TERM", "TMPDIR", "TZ")
 _KEPT_PREFIXES = ("LC_", "XDG_")
+_REST_S = 2.0  # for descendants that fork while they are killed
 _starts = itertools.count(1)
+_one_scan = trio.CapacityLimiter(1)  # many servers stop at once; their scans queue
 
 
 def environment_of(spec: ServerSpec, environ: Mapping[str, str], passed: tuple[str, ...]) -> dict[str, str]:
@@ -70,7 +71,7 @@ class ServerProcess:
     async def start(
         cls, spec: ServerSpec, env: Mapping[str, str], stderr: StderrRing, limits: Limits
     ) -> ServerProcess:
-        """Raises OSError where the command can't be started."""
+        """Raises OSError where the command can't be started; its `filename` may be the working directory."""
         marker = f"{os.getpid()}:{spec.name}:{next(_starts)}"
         process = await trio.lowlevel.open_process(
             list(spec.command),
@@ -105,15 +106,14 @@ class ServerProcess:
             pass  # closed from this side at the stop
 
     async def stop(self) -> None:
-        """Ends the group and all that bears the marker. Bounded by the stop limits and 2 s."""
+        """Ends the group and all that bears the marker. Bounded by the stop limits and 4 s."""
         with trio.CancelScope(shield=True):
             await self.stdin.aclose()
             if not await self._group_gone(self._limits.stop_stdin_s):
                 self._signal(signal.SIGTERM)
                 if not await self._group_gone(self._limits.stop_term_s):
                     self._signal(signal.SIGKILL)
-                    await self._group_gone(2.0)
-            await self._kill_marked()
+            await self._kill_the_rest()
             await self.stdout.aclose()
             if self._process.stderr is not None:
                 await self._process.stderr.aclose()
@@ -124,7 +124,9 @@ class ServerProcess:
         with trio.move_on_after(within_s):
             while self._signal(0):
                 self._process.poll()  # reaps the leader, which keeps the group alive as a zombie
-                await trio.sleep(0.01)
+                if self._process.returncode is not None and not await scan(in_group=self.pid):
+                    break  # only zombies, which wait for a parent that is in no hurry
+                await trio.sleep(0.02)
             return True
         return False
 
@@ -138,29 +140,44 @@ class ServerProcess:
             return True  # a set-uid child: it exists
         return True
 
-    async def _kill_marked(self) -> None:
-        """Descendants that left the group still carry the environment they were born with."""
-        for _ in range(40):
-            pids = _bearing(f"{MARKER}={self._marker}")
-            if not pids:
-                return
-            for pid in pids:
-                try:
-                    os.kill(pid, signal.SIGKILL)
-                except OSError:
-                    pass  # it went by itself
-            await trio.sleep(0.05)
+    async def _kill_the_rest(self) -> None:
+        """The group again, and descendants that left it: they still carry the environment they were born
+        with. Until none is found, for some fork faster than they are killed."""
+        group = self.pid if self._signal(0) else 0  # the id of a group that is gone may be another's by now
+        with trio.move_on_after(_REST_S):
+            while pids := await scan(in_group=group, bearing=f"{MARKER}={self._marker}"):
+                for pid in pids:
+                    try:
+                        os.kill(pid, signal.SIGKILL)
+                    except OSError:
+                        pass  # it went by itself
+                await trio.sleep(0.02)
 
 
-def _bearing(variable: str) -> list[int]:
-    wanted = variable.encode()
+async def scan(*, in_group: int = 0, bearing: str = "") -> list[int]:
+    """Pids of live processes in a group, or with a variable in their environment. In a worker thread: on a
+    busy machine /proc takes longer to read than the loop may stand."""
+    return await trio.to_thread.run_sync(_scan, in_group, bearing.encode(), limiter=_one_scan)
+
+
+def _scan(group: int, variable: bytes) -> list[int]:
     found = []
-    for path in Path("/proc").iterdir():
-        if not path.name.isdigit():
-            continue
-        try:
-            if wanted in (path / "environ").read_bytes().split(b"\0"):
-                found.append(int(path.name))
-        except OSError:
-            continue  # gone, or another user's
+    for entry in os.scandir("/proc"):
+        if entry.name.isdigit():
+            try:
+                if (group and _is_live_in(entry.path, group)) or (variable and _bears(entry.path, variable)):
+                    found.append(int(entry.name))
+            except OSError:
+                continue  # gone, or another user's
     return found
+
+
+def _is_live_in(path: str, group: int) -> bool:
+    with open(f"{path}/stat", "rb") as file:
+        state, _parent, its_group = file.read().rpartition(b")")[2].split()[:3]
+    return int(its_group) == group and state not in (b"Z", b"X")
+
+
+def _bears(path: str, variable: bytes) -> bool:
+    with open(f"{path}/environ", "rb") as file:
+        return variable in file.read().split(b"\0")

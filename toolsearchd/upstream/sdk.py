@@ -1,14 +1,20 @@
-"""The MCP SDK, imported when first needed and off the loop: it takes a second and 40 MB."""
+"""The MCP SDK, imported when first needed and off the loop: it takes a second and 40 MB.
+
+Modules of this package that import it at their top are imported after `load_sdk` only.
+"""
 
 from __future__ import annotations
 
 import importlib
+import logging
 from types import ModuleType
 
 import trio
 
 _one_thread = trio.CapacityLimiter(1)  # two threads must not import parts of one package at once
-_MODULES = ("mcp.client.session", "mcp.client.streamable_http", "mcp.client.sse", "mcp.shared._httpx_utils")
+_MODULES = ("mcp.client.session", "toolsearchd.upstream.connection")
+# What goes wrong with a server is told in our words, once; the SDK's tracebacks of it help nobody.
+_SILENCED = ("client", "mcp.client", "mcp.shared", "httpx2")
 
 
 async def load_sdk() -> None:
@@ -17,4 +23,6 @@ async def load_sdk() -> None:
 
 
 def _import_all() -> list[ModuleType]:
+    for name in _SILENCED:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     return [importlib.import_module(name) for name in _MODULES]

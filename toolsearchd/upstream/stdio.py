@@ -3,125 +3,165 @@
 Ours and not the SDK's, because that one hangs on bytes that are no UTF-8, buffers without a cap in quadratic
 time, and leaves a wrapper's children running. A line that answers a request but can't be used is turned into
 an error answer, so that its caller hears at once.
+
+Imports the SDK: to be imported after `load_sdk`.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
 import msgspec
 import trio
+from mcp.shared.message import SessionMessage
+from mcp_types import jsonrpc_message_adapter
 
 from toolsearchd.limits import Limits
-from toolsearchd.upstream.lines import LineReader, Lost, Message
+from toolsearchd.upstream.lines import LineReader, Lost, Message, depth_bound
 from toolsearchd.upstream.process import ServerProcess
+from toolsearchd.upstream.progress import ProgressGate
+from toolsearchd.upstream.words import words_of_end
 
-TOO_LARGE_CODE = -32_090  # in errors made here; JSON-RPC leaves -32000 to -32099 to implementations
+# Codes of error answers made here. JSON-RPC leaves -32000 to -32099 to implementations.
+TOO_LARGE_CODE = -32_090
 BAD_LINE_CODE = -32_091
-_PROGRESS = "notifications/progress"
+_CHUNK_BYTES = 1 << 16  # what a pipe holds
+_LINES_AT_ONCE = 50  # then others have their turn: a chunk can hold 60,000 lines
 _LAST_WORDS_S = 0.2
 
 
-@asynccontextmanager
-async def stdio_streams(
-    process: ServerProcess, reader: LineReader, limits: Limits, lost: trio.Event, first_byte: trio.Event
-) -> AsyncIterator[tuple[Any, Any]]:
-    """The (read, write) streams of a session. `lost` is set when the server's output ends; `first_byte` with
-    its first output. Leaving closes the streams; the process is its owner's to stop."""
-    from mcp.shared.message import SessionMessage
-    from mcp_types import jsonrpc_message_adapter
+class StdioTransport:
+    """One session's pipes. `lost` is set when nothing more will come, `first_byte` with the first output;
+    `tools_changed` is called for each notification that says so, however many come."""
 
-    to_session, from_server = anyio.create_memory_object_stream[Any](0)
-    to_server, from_session = anyio.create_memory_object_stream[Any](0)
+    def __init__(
+        self,
+        process: ServerProcess,
+        reader: LineReader,
+        limits: Limits,
+        *,
+        lost: trio.Event,
+        first_byte: trio.Event,
+        tools_changed: Callable[[], None],
+    ) -> None:
+        self._process = process
+        self._reader = reader
+        self._limits = limits
+        self._lost = lost
+        self._first_byte = first_byte
+        self._tools_changed = tools_changed
+        self._progress = ProgressGate(limits.progress_per_s)
+        self._open_ids: set[int | str] = set()
 
-    def decoded(item: Message | Lost) -> Any | None:
-        fields = item.fields if isinstance(item, Message) else _error_for(item, limits)
+    @asynccontextmanager
+    async def streams(self) -> AsyncIterator[tuple[Any, Any]]:
+        """The (read, write) streams of a session. Leaving closes them; the process is its owner's to stop."""
+        to_session, from_server = anyio.create_memory_object_stream[Any](0)
+        to_server, from_session = anyio.create_memory_object_stream[Any](0)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._read_until_exit, to_session)
+            nursery.start_soon(self._write, from_session)
+            nursery.start_soon(self._process.drain_stderr)
+            try:
+                yield from_server, to_server
+            finally:
+                from_server.close()
+                to_server.close()
+                nursery.cancel_scope.cancel()
+
+    def explain(self, failure: str) -> str:
+        """What is known of the end of the output, where that is what happened."""
+        if self._reader.complaint:
+            return self._reader.complaint
+        if failure and not failure.startswith("Connection closed"):
+            return failure
+        return words_of_end(self._process.returncode)
+
+    async def _read_until_exit(self, to_session: Any) -> None:
+        async def watch_exit() -> None:
+            # A grandchild may hold the pipe open for ever: what the server itself wrote is read by then.
+            await self._process.wait()
+            await trio.sleep(_LAST_WORDS_S)
+            nursery.cancel_scope.cancel()
+
         try:
-            return SessionMessage(jsonrpc_message_adapter.validate_python(fields, by_name=False))
-        except ValueError:
-            reader.junk += 1
-            return None
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(watch_exit)
+                await self._read(to_session)
+                nursery.cancel_scope.cancel()
+        finally:
+            self._lost.set()
+            to_session.close()
 
-    async def read() -> None:
-        slots = _ProgressGate(limits.progress_per_s)
+    async def _read(self, to_session: Any) -> None:
         try:
-            async with to_session:
-                while chunk := await process.stdout.receive_some(1 << 18):
-                    first_byte.set()
-                    for item in reader.feed(bytes(chunk)):
-                        if isinstance(item, Message) and not slots.admits(item.fields, trio.current_time()):
-                            continue
-                        message = decoded(item)
-                        if message is not None:
-                            await to_session.send(message)
+            while chunk := await self._process.stdout.receive_some(_CHUNK_BYTES):
+                self._first_byte.set()
+                for at, item in enumerate(self._reader.feed(bytes(chunk))):
+                    if at % _LINES_AT_ONCE == _LINES_AT_ONCE - 1:
+                        await trio.lowlevel.checkpoint()
+                    message = self._message(item) if item is not None else None
+                    if message is not None:
+                        await to_session.send(message)
+                if self._reader.complaint:
+                    return
         except (anyio.ClosedResourceError, anyio.BrokenResourceError):
             pass  # the session closed first
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             pass  # the pipe closed: the same as its end
-        finally:
-            lost.set()
 
-    async def write() -> None:
+    def _message(self, item: Message | Lost) -> Any | None:
+        """What the session is told, if anything."""
+        if isinstance(item, Lost):
+            fields = self._error_for(item)
+        else:
+            fields = item.fields
+            if fields.get("method") == "notifications/tools/list_changed":
+                self._tools_changed()
+                return None
+            if not self._progress.admits(fields, trio.current_time()):
+                return None
+        return self._for_session(fields) if fields is not None else None
+
+    def _for_session(self, fields: dict[str, Any]) -> Any | None:
+        try:
+            message = SessionMessage(jsonrpc_message_adapter.validate_python(fields, by_name=False))
+        except ValueError:
+            self._reader.junk += 1
+            return None
+        request_id = fields.get("id")
+        if "method" not in fields and isinstance(request_id, int | str):
+            self._open_ids.discard(request_id)
+            self._progress.forget(request_id)
+        return message
+
+    def _error_for(self, lost: Lost) -> dict[str, Any] | None:
+        if lost.request_id is not None:
+            return error_answer(lost.request_id, lost.reason, self._limits)
+        if len(self._open_ids) == 1:  # the line answers something, and nothing else is open
+            return error_answer(next(iter(self._open_ids)), lost.reason, self._limits)
+        return None
+
+    async def _write(self, from_session: Any) -> None:
         try:
             async with from_session:
                 async for message in from_session:
                     fields = message.message.model_dump(by_alias=True, mode="json", exclude_unset=True)
-                    await process.stdin.send_all(msgspec.json.encode(fields) + b"\n")
+                    if "method" in fields and "id" in fields:
+                        self._open_ids.add(fields["id"])
+                    await self._process.stdin.send_all(msgspec.json.encode(fields) + b"\n")
         except (trio.BrokenResourceError, trio.ClosedResourceError):
-            lost.set()  # it reads no more; nothing more can be asked of it
-
-    async def watch_exit(reading: trio.CancelScope) -> None:
-        # A grandchild may hold the pipe open for ever: what the server itself wrote is read by then.
-        await process.wait()
-        await trio.sleep(_LAST_WORDS_S)
-        reading.cancel()
-
-    async def read_until_exit() -> None:
-        with trio.CancelScope() as reading:
-            nursery.start_soon(watch_exit, reading)
-            await read()
-
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(read_until_exit)
-        nursery.start_soon(write)
-        nursery.start_soon(process.drain_stderr)
-        try:
-            yield from_server, to_server
-        finally:
-            from_server.close()
-            to_server.close()
-            nursery.cancel_scope.cancel()
+            self._lost.set()  # it reads no more; nothing more can be asked of it
 
 
-def _error_for(lost: Lost, limits: Limits) -> dict[str, Any]:
-    if lost.reason == "too large":
-        error = {"code": TOO_LARGE_CODE, "message": f"the answer is longer than {limits.line_bytes} bytes"}
-    else:
-        error = {"code": BAD_LINE_CODE, "message": "the answer is not usable JSON"}
-    return {"jsonrpc": "2.0", "id": lost.request_id, "error": error}
-
-
-class _ProgressGate:
-    """Lets so many progress notifications a second through for each token; the rest is dropped here, before
-    it costs a validation. The last one of a call is its answer."""
-
-    def __init__(self, per_s: float) -> None:
-        self._pause = 1 / per_s
-        self._next: dict[object, float] = {}
-
-    def admits(self, fields: dict[str, Any], now: float) -> bool:
-        if fields.get("method") != _PROGRESS:
-            return True
-        params = fields.get("params")
-        token = params.get("progressToken") if isinstance(params, dict) else None
-        if not isinstance(token, str | int):
-            return False
-        if now < self._next.get(token, 0.0):
-            return False
-        if len(self._next) > 1024:
-            self._next.clear()
-        self._next[token] = now + self._pause
-        return True
+def error_answer(request_id: int | str, reason: str, limits: Limits) -> dict[str, Any]:
+    """The answer that stands for one that can't be used."""
+    errors = {
+        "too large": (TOO_LARGE_CODE, f"the answer is longer than {limits.line_bytes} bytes"),
+        "too deep": (BAD_LINE_CODE, f"the answer nests deeper than {depth_bound(limits)} levels"),
+    }
+    code, message = errors.get(reason, (BAD_LINE_CODE, "the answer is not usable JSON"))
+    return {"jsonrpc": "2.0", "id": request_id, "error": {"code": code, "message": message}}

@@ -1,15 +1,16 @@
 """One server's supervising task: start it, keep it, list its tools, carry its calls, try again when it goes.
 
 States: starting → ready → (lost) starting …; failed between tries; parked when the tries are used up, probed
-now and then. What goes wrong with the server never leaves this task.
+now and then; not_started while a lazy server waits for a call. What goes wrong with the server never leaves
+this task.
 """
 
 from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import trio
@@ -19,29 +20,35 @@ from toolsearchd.config.model import ServerSpec
 from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
-from toolsearchd.upstream.backoff import Backoff, Breaker
-from toolsearchd.upstream.connection import Connection, Listing, OnProgress, open_connection
+from toolsearchd.upstream.backoff import Backoff, Breaker, ChangeBudget
 from toolsearchd.upstream.lines import LineReader
+from toolsearchd.upstream.listing import Listing
 from toolsearchd.upstream.process import ServerProcess, StderrRing
+from toolsearchd.upstream.sdk import load_sdk
+from toolsearchd.upstream.words import words_of, words_of_spawn_error
+
+if TYPE_CHECKING:
+    from toolsearchd.upstream.connection import Connection, OnProgress, Transport
 
 log = logging.getLogger(__name__)
 
 _PROVEN_S = 180.0  # a session that held this long was no accident (the reference's keepalive interval)
+_WAIT_S = 5.0  # what a call waits for a server that is coming back (the reference's)
 
 
-class _FailedError(Exception):
+class _FailedError(RuntimeError):
     """The server could not be used; the text is for people."""
 
 
 class Upstream:
-    """`spec` may be replaced while running, as long as its digest stays. `publish()` after each change."""
+    """Made for one digest; `update` takes other keys of the spec. Calls `publish()` after each change."""
 
     def __init__(
         self,
         spec: ServerSpec,
         *,
         limits: Limits,
-        environment: Callable[[ServerSpec], Mapping[str, str]],
+        environment: Callable[[ServerSpec], Awaitable[Mapping[str, str]]],
         start_slots: trio.CapacityLimiter,
         publish: Callable[[], None],
     ) -> None:
@@ -52,17 +59,20 @@ class Upstream:
         self._publish = publish
         self._backoff = Backoff(limits)
         self._breaker = Breaker(limits)
+        self._change_budget = ChangeBudget(limits)
         self._slots = trio.CapacityLimiter(spec.max_concurrency)
         self._connection: Connection | None = None
         self._process: ServerProcess | None = None
-        self._wanted = trio.Event()  # a lazy server's first call, or a restart while waiting
+        self._awaited = trio.Event()  # someone wants it now: a lazy server's call, a restart
         self._changed = trio.Event()  # the state changed
-        self._restart_scope: trio.CancelScope | None = None
+        self._tools_changed = trio.Event()
+        self._life = trio.CancelScope()
         self._retry_at: float | None = None
         self._ever_ready = False
+        self._last_used = 0.0
         self.stderr = StderrRing(limits.stderr_ring_bytes)
         self.reader = LineReader(limits)
-        self.listing = Listing((), (), 0)
+        self.listing = Listing()
         self.state: SourceState = "starting"
         self.reason = "starting"
         self.last_error = ""
@@ -89,6 +99,7 @@ class Upstream:
 
     def status(self) -> dict[str, Any]:
         now = trio.current_time()
+        connection = self._connection
         return {
             "name": self.spec.name,
             "state": self.state,
@@ -96,9 +107,10 @@ class Upstream:
             "transport": self.spec.transport,
             "pid": self._process.pid if self._process else None,
             "tools": len(self.listing.definitions),
-            "protocol": self._connection.protocol if self._connection else "",
-            "server_info": plain_line(self._connection.server_info) if self._connection else "",
+            "protocol": connection.protocol if connection else "",
+            "server_info": plain_line(connection.server_info) if connection else "",
             "in_flight": self.in_flight,
+            "queued": self._slots.statistics().tasks_waiting,
             "restarts": max(0, self.starts - 1),
             "last_error": self.last_error,
             "stderr_tail": self.stderr.tail(),
@@ -108,17 +120,22 @@ class Upstream:
             "origins": msgspec.to_builtins(self.spec.origins),
         }
 
+    def update(self, spec: ServerSpec) -> None:
+        """Other keys of the same server: nothing is restarted."""
+        old, self.spec = self.spec, spec
+        self._slots.total_tokens = spec.max_concurrency
+        if (old.include, old.exclude) != (spec.include, spec.exclude):
+            self._tools_changed.set()
+        if old.start == "lazy" and spec.start == "eager":
+            self._awaited.set()
+
     def restart(self) -> None:
         """Ends the running server, or the wait for the next try; it starts again at once."""
-        self._backoff = Backoff(self._limits)
-        self._wanted.set()
-        if self._restart_scope is not None:
-            self._restart_scope.cancel()
+        self._backoff, self._breaker = Backoff(self._limits), Breaker(self._limits)
+        self._awaited.set()
+        self._life.cancel()
 
-    def list_again(self) -> None:
-        """Its tool filter changed."""
-        if self._connection is not None:
-            self._connection.tools_changed.set()
+    # --- calls ----------------------------------------------------------------------------------------
 
     async def call(
         self, tool: str, arguments: dict[str, Any], *, timeout_s: float, on_progress: OnProgress | None
@@ -126,37 +143,39 @@ class Upstream:
         """Raises `ToolsearchdError`: SERVER_UNAVAILABLE provably not sent, INDETERMINATE perhaps done."""
         connection = await self._wait_connected()
         if not self._breaker.admits(trio.current_time()):
-            wait_s = self._breaker.opens_for_s(trio.current_time())
             raise ToolsearchdError(
                 "SERVER_UNAVAILABLE",
                 f"{self.spec.name} failed {self._limits.breaker_failures} calls in a row; "
-                f"it is asked again in {wait_s:.0f} s",
+                f"it is asked again in {self._breaker.opens_for_s(trio.current_time()):.0f} s",
+                server=self.spec.name,
             )
-        told = False
-        self.in_flight += 1
+        ok: bool | None = None  # whether the call says that the server works; None: it says nothing
         try:
             async with self._slots:
                 if connection.lost.is_set():
                     raise self._unavailable()
+                self.in_flight += 1
                 try:
                     result = await connection.call(
                         tool, arguments, timeout_s=timeout_s, on_progress=on_progress
                     )
-                except ToolsearchdError as error:
-                    told = True
-                    # An error about the arguments is an answer; so is one about the answer's size.
-                    self._breaker.record(ok=False, now=trio.current_time())
-                    raise ToolsearchdError(
-                        error.code, error.message, **error.fields, server=self.spec.name
-                    ) from error
-                told = True
-                self._breaker.record(ok=not result.get("isError"), now=trio.current_time())
-                self._backoff.proven()
-                return result
+                finally:
+                    self.in_flight -= 1
+                    self._last_used = trio.current_time()
+            ok = not result.get("isError")
+            self._backoff.proven()
+            return result
+        except ToolsearchdError as error:
+            if error.code not in ("SERVER_UNAVAILABLE", "INVALID_ARGUMENTS"):
+                ok = False
+            raise ToolsearchdError(
+                error.code, error.message, **error.fields | {"server": self.spec.name}
+            ) from error
         finally:
-            self.in_flight -= 1
-            if not told:
+            if ok is None:
                 self._breaker.abandoned()
+            else:
+                self._breaker.record(ok=ok, now=trio.current_time())
 
     def _unavailable(self) -> ToolsearchdError:
         return ToolsearchdError(
@@ -164,75 +183,85 @@ class Upstream:
         )
 
     async def _wait_connected(self) -> Connection:
-        """The connection; a lazy server is started, one that is starting is waited for, up to 5 s."""
-        self._wanted.set()
-        with trio.move_on_after(self.spec.connect_timeout_s if self._is_lazy_idle else 5.0):
-            while self._connection is None:
-                if self.state not in ("starting", "ready", "not_started"):
-                    break
+        """The connection. A lazy server is started; one that comes back soon is waited for. A call never
+        hastens the next try of one that failed: an agent in a loop must not drive a crash loop."""
+        if self.state == "not_started":
+            self._awaited.set()
+            patience_s = self.spec.connect_timeout_s
+        else:
+            patience_s = _WAIT_S
+        with trio.move_on_after(patience_s):
+            while self._connection is None and self._is_coming_within(_WAIT_S):
                 await self._changed.wait()
         if self._connection is None:
             raise self._unavailable()
         return self._connection
 
-    @property
-    def _is_lazy_idle(self) -> bool:
-        return self.spec.start == "lazy" and self.starts == 0
+    def _is_coming_within(self, seconds: float) -> bool:
+        if self.state == "failed" and self._retry_at is not None:
+            return self._retry_at - trio.current_time() <= seconds
+        return self.state in ("starting", "ready", "not_started")
 
     # --- the supervising task -------------------------------------------------------------------------
 
     async def run(self) -> None:
         """Until cancelled; then the server is stopped."""
         if self.spec.start == "lazy":
-            self._set("not_started", "starts with its first call")
-            await self._wanted.wait()
+            await self._sleep("starts with its first call")
         while True:
-            self._wanted = trio.Event()
-            with trio.CancelScope() as self._restart_scope:
-                failure = await self._run_once()
+            self._awaited = trio.Event()
+            with trio.CancelScope() as self._life:
+                failure = await self._live_once()
+                if failure is None:
+                    await self._sleep("stopped for idleness; starts with its next call")
+                    continue
                 self._fail(failure)
                 with trio.move_on_at(self._retry_at or 0):
-                    await self._wanted.wait()
+                    await self._awaited.wait()
             self._retry_at = None
 
-    async def _run_once(self) -> str:
-        """One life of the server, from its start to its end; returns why it ended."""
-        self._set("starting", "starting again" if self._ever_ready else "starting")
-        self.starts += 1
-        failure = "it ended"
-        try:
-            failure = await self._live()
-        except* _FailedError as group:
-            failure = str(_leaf(group))
-        except* Exception as group:  # whatever the SDK or the server came up with is this server's failure
-            failure = _words(_leaf(group))
-            log.debug("server %s failed", self.spec.name, exc_info=group)
-        finally:
-            self._connection = None
-            self._process = None
-        return failure
+    async def _sleep(self, reason: str) -> None:
+        self._set("not_started", reason)
+        await self._awaited.wait()
 
     def _fail(self, failure: str) -> None:
         self._retry_at = trio.current_time() + self._backoff.failed(random.uniform(-1, 1))  # noqa: S311 - it spreads retries
         tail = self.stderr.tail(3)
         self.last_error = failure + (f" (stderr: {' | '.join(tail)})" if tail else "")
-        state: SourceState = "parked" if self._backoff.is_parked else "failed"
-        wait_s = self._retry_at - trio.current_time()
-        self._set(state, f"{failure}; next try in {wait_s:.0f} s")
-        log.warning("server %s: %s", self.spec.name, self.reason)
+        # No time in the reason: models see it, and their prompts are cached.
+        self._set("parked" if self._backoff.is_parked else "failed", failure)
+        log.warning(
+            "server %s: %s; next try in %.0f s", self.spec.name, failure, self._retry_at - trio.current_time()
+        )
 
-    async def _live(self) -> str:
+    async def _live_once(self) -> str | None:
+        """One life of the server, from its start to its end. Why it ended; None: for idleness."""
+        self._set("starting", "starting again" if self._ever_ready else "starting")
+        self.starts += 1
+        failure: str | None = "it ended"
+        try:
+            failure = await self._live()
+        except* _FailedError as group:
+            failure = words_of(group)
+        except* Exception as group:  # whatever the SDK or the server came up with is this server's failure
+            failure = words_of(group)
+            log.debug("server %s failed", self.spec.name, exc_info=group)
+        finally:
+            self._connection = self._process = None
+        return failure
+
+    async def _live(self) -> str | None:
+        await load_sdk()
         if self.spec.transport != "stdio":
-            return await self._serve(None, trio.Event())
+            from toolsearchd.upstream.remote import RemoteTransport
+
+            return await self._serve(RemoteTransport(self.spec, self._limits), trio.Event())
+        environment = await self._environment(self.spec)
         first_byte = trio.Event()
         async with trio.open_nursery() as nursery:
             await nursery.start(self._hold_start_slot, first_byte)
             try:
-                process = await self._spawn()
-                try:
-                    return await self._serve(process, first_byte)
-                finally:
-                    await process.stop()
+                return await self._live_process(environment, first_byte)
             finally:
                 first_byte.set()
 
@@ -243,59 +272,115 @@ class Upstream:
             with trio.move_on_after(self._limits.start_slot_s):
                 await first_byte.wait()
 
-    async def _spawn(self) -> ServerProcess:
-        self.reader = LineReader(self._limits)
+    async def _live_process(self, environment: Mapping[str, str], first_byte: trio.Event) -> str | None:
+        from toolsearchd.upstream.stdio import StdioTransport
+
+        self.reader, lost = LineReader(self._limits), trio.Event()
         try:
-            self._process = await ServerProcess.start(
-                self.spec, self._environment(self.spec), self.stderr, self._limits
-            )
+            process = await ServerProcess.start(self.spec, environment, self.stderr, self._limits)
         except (OSError, ValueError) as error:
-            words = getattr(error, "strerror", None) or str(error)
-            raise _FailedError(f"{self.spec.command[0]} can't be started: {words}") from error
-        return self._process
+            raise _FailedError(words_of_spawn_error(error, self.spec.command[0])) from error
+        self._process = process
+        try:
+            transport = StdioTransport(
+                process,
+                self.reader,
+                self._limits,
+                lost=lost,
+                first_byte=first_byte,
+                tools_changed=self._note_tools_changed,
+            )
+            return await self._serve(transport, lost)
+        finally:
+            await process.stop()
 
-    async def _serve(self, process: ServerProcess | None, first_byte: trio.Event) -> str:
-        spec = self.spec
+    async def _serve(self, transport: Transport, lost: trio.Event) -> str | None:
+        """From the handshake to the end of the connection; why it ended, None for idleness."""
+        from toolsearchd.upstream.connection import open_connection
+
+        spec, step = self.spec, "handshake"
+        self._tools_changed = trio.Event()
         with trio.CancelScope(deadline=trio.current_time() + spec.connect_timeout_s) as patience:
-            async with open_connection(
-                spec, process=process, reader=self.reader, limits=self._limits, first_byte=first_byte
-            ) as connection:
-                self.listing = await connection.list_tools(spec)
-                patience.deadline = float("inf")
-                self._backoff.connected()
-                self._connection, self._ever_ready = connection, True
-                self._set("ready", "")
-                log.info("server %s is ready with %d tools", spec.name, len(self.listing.definitions))
-                await self._follow(connection)
+            try:
+                async with open_connection(
+                    spec, transport, limits=self._limits, lost=lost, tools_changed=self._note_tools_changed
+                ) as connection:
+                    step = "answer to tools/list"
+                    self.listing = await connection.list_tools(spec, timeout_s=spec.connect_timeout_s)
+                    patience.deadline = float("inf")
+                    is_idle = await self._keep(connection)
+            except* Exception as group:
+                raise _FailedError(transport.explain(words_of(group))) from group
         if patience.cancelled_caught:
-            raise _FailedError(f"no handshake within {spec.connect_timeout_s:g} s")
-        return _end_of(process)
+            raise _FailedError(f"no {step} within {spec.connect_timeout_s:g} s")
+        return None if is_idle else transport.explain("")
 
-    async def _follow(self, connection: Connection) -> None:
-        """Lists again when told that tools changed, until the connection is lost."""
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._relist, connection)
-            with trio.move_on_after(_PROVEN_S) as early:
-                await connection.lost.wait()
-            if early.cancelled_caught:
-                self._backoff.proven()
-                await connection.lost.wait()
+    async def _keep(self, connection: Connection) -> bool:
+        """While the connection holds. True: given up for idleness."""
+        self._backoff.connected()
+        self._connection, self._ever_ready = connection, True
+        self._last_used = trio.current_time()
+        self._set("ready", "")
+        log.info("server %s is ready with %d tools", self.spec.name, len(self.listing.definitions))
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._relist, connection)
+                is_idle = await self._wait_end(connection)
+                nursery.cancel_scope.cancel()
+            return is_idle
+        finally:
             self._connection = None
-            nursery.cancel_scope.cancel()
+            self._set("starting", "starting again")
+
+    async def _wait_end(self, connection: Connection) -> bool:
+        """Until the connection is lost, or (True) nobody has used it for the spec's idle_timeout."""
+        proven_at = trio.current_time() + _PROVEN_S
+        while not connection.lost.is_set():
+            now, idle_s = trio.current_time(), self.spec.idle_timeout_s
+            idle_at = float("inf")
+            if idle_s and self.in_flight:
+                idle_at = now + idle_s
+            elif idle_s:
+                idle_at = self._last_used + idle_s
+            if now >= idle_at:
+                return True
+            if now >= proven_at:
+                self._backoff.proven()
+                proven_at = float("inf")
+            with trio.move_on_at(min(idle_at, proven_at)):
+                await connection.lost.wait()
+        return False
 
     async def _relist(self, connection: Connection) -> None:
         """One listing at a time, one pending, so far apart; the last change is never lost."""
         while True:
-            await connection.tools_changed.wait()
-            connection.tools_changed = trio.Event()
+            await self._tools_changed.wait()
+            self._tools_changed = trio.Event()
             try:
-                self.listing = await connection.list_tools(self.spec)
+                listing = await connection.list_tools(self.spec, timeout_s=self.spec.connect_timeout_s)
             except ToolsearchdError as error:
                 self.last_error = f"listing its tools again failed, the previous list stands: {error.message}"
                 log.warning("server %s: %s", self.spec.name, self.last_error)
             else:
-                self._tell()
+                await self._take_over(listing)
             await trio.sleep(self._limits.list_min_interval_s)
+
+    async def _take_over(self, listing: Listing) -> None:
+        now = trio.current_time()
+        if listing.digests == self.listing.digests:
+            self.listing = listing  # what was left out may differ
+        elif self._change_budget.is_spent(now):
+            self.last_error = "its tool list flips; the one in force stands until it has been quiet"
+            log.warning("server %s: %s", self.spec.name, self.last_error)
+            self._tools_changed.set()  # to be looked at again then
+            await trio.sleep(self._change_budget.next_s(now))
+        else:
+            self._change_budget.spend(now)
+            self.listing = listing
+            self._tell()
+
+    def _note_tools_changed(self) -> None:
+        self._tools_changed.set()
 
     def _set(self, state: SourceState, reason: str) -> None:
         self.state, self.reason = state, reason
@@ -305,23 +390,3 @@ class Upstream:
         changed, self._changed = self._changed, trio.Event()
         changed.set()
         self._publish()
-
-
-def _leaf(error: BaseException) -> BaseException:
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
-
-
-def _words(error: BaseException) -> str:
-    text = error.message if isinstance(error, ToolsearchdError) else str(error)
-    return plain_line(f"{type(error).__name__}: {text}" if text else type(error).__name__)[:500]
-
-
-def _end_of(process: ServerProcess | None) -> str:
-    if process is None:
-        return "the connection ended"
-    code = process.returncode
-    if code is None:
-        return "it closed its output"
-    return f"it was ended by signal {-code}" if code < 0 else f"it exited with status {code}"

@@ -1,0 +1,61 @@
+"""What a server's tools/list gave, checked tool by tool: a bad tool costs itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from toolsearchd.catalog.definition import decode_definition
+from toolsearchd.catalog.model import Definition
+from toolsearchd.catalog.naming import keeps
+from toolsearchd.config.model import ServerSpec
+from toolsearchd.limits import Limits
+
+
+class Listing(msgspec.Struct, frozen=True):
+    """Usable tools in the server's order, and what was left out and why."""
+
+    definitions: tuple[Definition, ...] = ()
+    rejected: tuple[str, ...] = ()
+    truncated: int = 0
+
+    @property
+    def digests(self) -> tuple[str, ...]:
+        return tuple(definition.digest for definition in self.definitions)
+
+
+class ListingCheck:
+    """Checks a long list in steps, so that a caller can let others run in between."""
+
+    def __init__(self, raw: list[Any], spec: ServerSpec, limits: Limits) -> None:
+        self._raw = raw
+        self._spec = spec
+        self._limits = limits
+        self._found: dict[str, Definition] = {}
+        self._rejected: list[str] = []
+
+    def steps(self) -> Iterator[None]:
+        """One tool a step."""
+        for at, tool in enumerate(self._raw[: self._limits.tools_per_server]):
+            self._check(at, tool)
+            yield
+
+    def listing(self, *, truncated: int) -> Listing:
+        """After the last step. `truncated`: tools known to be left out for their number."""
+        return Listing(tuple(self._found.values()), tuple(self._rejected), truncated)
+
+    def _check(self, at: int, tool: Any) -> None:
+        try:
+            definition = decode_definition(msgspec.json.encode(tool), self._limits)
+        except (ValueError, TypeError, OverflowError, RecursionError) as error:
+            name = tool.get("name") if isinstance(tool, dict) else None
+            self._rejected.append(f"{name!s:.64}: {error}" if name else f"tool {at}: {error}")
+            return
+        if not keeps(definition.name, self._spec.include, self._spec.exclude):
+            return
+        if definition.name in self._found:
+            self._rejected.append(f"{definition.name:.64}: the name stands twice; the first counts")
+            return
+        self._found[definition.name] = definition

@@ -1,0 +1,30 @@
+"""Thins progress notifications before they cost anything. Pure: time comes in as a number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class ProgressGate:
+    """Lets so many a second through for each token and drops the rest; a call's last word is its answer."""
+
+    def __init__(self, per_s: float) -> None:
+        self._pause_s = 1 / per_s
+        self._next: dict[int | str, float] = {}
+
+    def admits(self, fields: dict[str, Any], now: float) -> bool:
+        """False for a progress notification that comes too soon, or whose token is none."""
+        if fields.get("method") != "notifications/progress":
+            return True
+        params = fields.get("params")
+        token = params.get("progressToken") if isinstance(params, dict) else None
+        if not isinstance(token, int | str) or now < self._next.get(token, 0.0):
+            return False
+        if len(self._next) >= 1024:  # tokens nobody asked with: a server can invent any number
+            self._next.clear()
+        self._next[token] = now + self._pause_s
+        return True
+
+    def forget(self, token: int | str) -> None:
+        """Its call was answered."""
+        self._next.pop(token, None)
