@@ -1,11 +1,14 @@
 # `make demo` and `make test` need Python >= 3.11 and nothing else; everything is installed into .venv.
 
-PYTHON ?= python3
+# The first on the PATH that is new enough; `make PYTHON=…` names another.
+PYTHON ?= $(or $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done),python3)
 VENV := .venv
 PY := $(VENV)/bin/python
-UNIT_DIR ?= $(HOME)/.config/systemd/user
+UNIT_DIR ?= $(or $(XDG_CONFIG_HOME),$(HOME)/.config)/systemd/user
+UNITS := toolsearchd.socket toolsearchd-control.socket
 
-.PHONY: help demo test lint format bench soak units install-units clean
+.PHONY: help demo test lint format bench soak units install-units uninstall-units clean
 
 help:
 	@echo "make demo    a first run: a private daemon with sample servers"
@@ -13,7 +16,7 @@ help:
 	@echo "make lint    ruff and mypy"
 	@echo "make bench   benchmarks, printed as tables"
 	@echo "make soak    the long checks"
-	@echo "make install-units   systemd user units for this checkout's .venv"
+	@echo "make install-units   systemd user units for this checkout's .venv; uninstall-units takes them out"
 
 demo: $(VENV)/installed
 	$(VENV)/bin/toolsearchctl demo
@@ -34,7 +37,8 @@ bench: $(VENV)/node-installed
 	$(PY) -m tests.bench.latency
 
 soak: $(VENV)/node-installed
-	TOOLSEARCHD_SOAK=1 $(PY) -m pytest -q tests/property
+	$(PY) -m pytest -q tests/property --hypothesis-profile=soak
+	for turn in 1 2 3 4 5; do $(PY) -m pytest -q tests/e2e tests/actors || exit 1; done
 
 # The units with this checkout's programs in them, under build/systemd.
 units: $(VENV)/installed
@@ -46,11 +50,17 @@ install-units: units
 	mkdir -p $(UNIT_DIR)
 	cp build/systemd/* $(UNIT_DIR)
 	systemctl --user daemon-reload
-	systemctl --user enable --now toolsearchd.socket toolsearchd-control.socket
+	systemctl --user enable --now $(UNITS)
+
+uninstall-units:
+	-systemctl --user disable --now $(UNITS)
+	-systemctl --user stop toolsearchd.service
+	rm -f $(addprefix $(UNIT_DIR)/,$(UNITS) toolsearchd.service)
+	systemctl --user daemon-reload
 
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed" if sys.version_info < (3, 11) else 0)'
-	test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	$(PY) -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv $(VENV)
 	$(PY) -m pip install -q --disable-pip-version-check -e .
 	touch $@
 

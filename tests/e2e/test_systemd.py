@@ -3,7 +3,6 @@
 import os
 import shutil
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -18,17 +17,19 @@ ROOT = Path(__file__).parents[2]
 UNITS = sorted((ROOT / "systemd").glob("toolsearchd*"))
 
 
-def rendered(folder):
-    """The units for this checkout's programs."""
+def rendered(folder, programs=BIN):
+    """The units for this checkout's programs, as the Makefile makes them."""
     folder.mkdir()
     for unit in UNITS:
-        (folder / unit.name).write_text(unit.read_text().replace("@BIN@", str(BIN)))
+        (folder / unit.name).write_text(unit.read_text().replace("@BIN@", str(programs)))
     return folder
 
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no systemd-analyze on this machine")
-def test_the_units_have_no_fault(tmp_path):
-    folder = rendered(tmp_path / "units")
+@pytest.mark.parametrize("place", ["plain", "with a space"])
+def test_the_units_have_no_fault(tmp_path, place):
+    (tmp_path / place).symlink_to(BIN)
+    folder = rendered(tmp_path / "units", tmp_path / place)
     done = subprocess.run(
         ["systemd-analyze", "verify", "--user", "--man=no", *sorted(folder.iterdir())],
         env=os.environ | {"XDG_RUNTIME_DIR": str(tmp_path)},
@@ -79,6 +80,9 @@ class Systemd:
     def show(self, name):
         return self.ctl("show", "--value", "-p", name, "toolsearchd.service").stdout.strip()
 
+    def is_running(self):
+        return self.show("ActiveState") == "active"
+
     def path(self, inside):
         return f"/proc/{self.pid}/root{inside}"
 
@@ -94,17 +98,16 @@ def systemd(tmp_path_factory):
         pytest.skip(f"a private systemd: {why}")
     folder = tmp_path_factory.mktemp("systemd")
     units = rendered(folder / "units")
-    config = folder / "config.yaml"
+    config = folder / "toolsearchd" / "config.yaml"
+    config.parent.mkdir()
     config.write_text(yaml.safe_dump({"sources": [], "servers": {"steady": zoo("steady")}}))
     (units / "test.target").write_text("[Unit]\nWants=toolsearchd.socket toolsearchd-control.socket\n")
     for implied in ("sysinit", "basic", "shutdown", "sockets"):
         (units / f"{implied}.target").write_text(f"[Unit]\nDescription={implied}\n")
     drop_in = units / "toolsearchd.service.d"
     drop_in.mkdir()
-    (drop_in / "test.conf").write_text(
-        f"[Service]\nWatchdogSec=3\nEnvironment=HOME={folder} PYTHONPATH={ROOT}\nExecStart=\n"
-        f"ExecStart={sys.executable} -m toolsearchd --config {config} --state-dir {folder}/state\n"
-    )
+    places = f"HOME={folder} XDG_CONFIG_HOME={folder} XDG_STATE_HOME={folder}/state"
+    (drop_in / "test.conf").write_text(f"[Service]\nWatchdogSec=3\nEnvironment={places}\n")
     manager = Systemd(folder, units)
     manager.config = config
     yield manager
@@ -147,9 +150,22 @@ def test_it_comes_back_after_kill_9(systemd):
     status(systemd)
     pid = systemd.show("MainPID")
     systemd.ctl("kill", "--signal=KILL", "--kill-whom=main", "toolsearchd.service")
-    wait_until(lambda: systemd.show("MainPID") not in (pid, "0") and systemd.show("ActiveState") == "active")
+    try:
+        wait_until(lambda: systemd.show("MainPID") not in (pid, "0") and systemd.is_running())
+    except AssertionError:
+        pytest.fail(
+            systemd.ctl("status", "--full", "toolsearchd.service").stdout + systemd.console.read_text()
+        )
     assert status(systemd)["op"] == "result"
     assert int(systemd.show("NRestarts")) >= 1
+
+
+def test_one_that_hangs_is_replaced(systemd):
+    status(systemd)
+    pid = systemd.show("MainPID")
+    systemd.ctl("kill", "--signal=STOP", "--kill-whom=main", "toolsearchd.service")
+    wait_until(lambda: systemd.show("MainPID") not in (pid, "0") and systemd.is_running())
+    assert status(systemd)["op"] == "result"
 
 
 def test_it_stops_cleanly_and_leaves_no_process(systemd):
