@@ -1,14 +1,18 @@
 """Six real MCP servers from PyPI and npm, found, described and called through one daemon."""
 
 import json
+import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
+import mcp
 import pytest
+import trio
 
 from tests.daemon import BIN, DaemonProcess, processes_with, wait_until
-from tests.servers.node import node_server
+from tests.servers.node import node_server, script
 
 MB = 1024 * 1024
 
@@ -97,3 +101,70 @@ def test_stopping_leaves_no_process(tmp_path):
         assert len(processes_with(marker)) >= 4
         assert daemon.stop() == 0
         wait_until(lambda: not processes_with(marker), within_s=5, what="no child left")
+
+
+ZONES = {"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"}
+CONVERT = [{"name": "mcp__time__convert_time", "arguments": ZONES}]
+
+
+def relay(daemon):
+    return [str(BIN / "toolsearchctl"), "--runtime-dir", str(daemon.runtime_dir), "mcp"]
+
+
+async def test_the_same_through_the_door_with_an_sdk_client(six):
+    await trio.to_thread.run_sync(six.wait_servers, *six.names)
+    command, *args = relay(six)
+    parameters = mcp.StdioServerParameters(command=command, args=args, env=six.env)
+    with trio.fail_after(60):
+        async with mcp.Client(parameters, mode="legacy") as client:
+            found = await client.call_tool("tool_search", {"queries": ["convert time between timezones"]})
+            assert found.structured_content["results"][0]["matches"][0] == CONVERT[0]["name"]
+            described = await client.call_tool("tool_describe", {"names": [CONVERT[0]["name"]]})
+            assert "source_timezone" in str(described.structured_content)
+            called = await client.call_tool("tool_call", {"calls": CONVERT})
+            assert "21:00" in called.content[0].text
+
+
+def test_the_same_through_the_door_with_the_inspector(six):
+    six.wait_servers(*six.names)
+
+    def inspect(*args):
+        inspector = script("@modelcontextprotocol/inspector", "clients/launcher/build/index.js")
+        done = subprocess.run(
+            [*inspector, "--cli", *relay(six), *args],
+            env=six.env,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            stdin=subprocess.DEVNULL,
+        )
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    def call(name, argument):
+        return inspect("--method", "tools/call", "--tool-name", name, "--tool-arg", argument)
+
+    assert len(inspect("--method", "tools/list")["tools"]) == 3
+    found = call("tool_search", 'queries=["convert time between timezones"]')
+    assert found["structuredContent"]["results"][0]["matches"][0] == CONVERT[0]["name"]
+    assert "21:00" in call("tool_call", f"calls={json.dumps(CONVERT)}")["content"][0]["text"]
+
+
+def test_the_relay_is_small(six):
+    relaying = subprocess.Popen(relay(six), env=six.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        hello = {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {"name": "t", "version": "1"},
+        }
+        message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
+        relaying.stdin.write(json.dumps(message).encode() + b"\n")
+        relaying.stdin.flush()
+        assert json.loads(relaying.stdout.readline())["id"] == 1
+        pages = int(Path(f"/proc/{relaying.pid}/statm").read_text().split()[1])
+        assert pages * os.sysconf("SC_PAGE_SIZE") < 15 * 1000 * 1000
+    finally:
+        relaying.stdin.close()
+        relaying.stdout.close()
+        relaying.wait(40)
