@@ -179,6 +179,9 @@ class Client(_Blocking):
     def describe(self, names: Sequence[str]) -> Reply:
         return self.request("describe", names=list(names))
 
+    def explain(self, query: str, tool: str | None = None) -> Reply:
+        return self.request("explain", query=query, **_given(tool=tool))
+
     def call(self, calls: Sequence[dict[str, Any]]) -> Reply:
         return self.request("call", calls=list(calls))
 

@@ -28,6 +28,7 @@ from toolsearchd.protocol.messages import (
     Bye,
     Call,
     Describe,
+    Explain,
     Hello,
     Ping,
     Request,
@@ -151,6 +152,8 @@ class _Conversation:
                 case Assemble():
                     self._nursery.start_soon(self._assemble, session, request)
                     return
+                case Explain():
+                    fields = session.explain(request.query, request.tool)
                 case Subscribe():
                     fields = self._subscribe(session, request)
                 case Bye():

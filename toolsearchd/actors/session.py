@@ -16,6 +16,7 @@ from toolsearchd.actors.dispatcher import Deliver, Dispatcher, OnProgress
 from toolsearchd.actors.evaluator import Evaluator, ViewKey
 from toolsearchd.actors.peer import Peer
 from toolsearchd.catalog.model import Tool
+from toolsearchd.disclosure.explanation import explain
 from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.disclosure.view import Assembled, View
 from toolsearchd.dispatch.queue import Queue
@@ -110,6 +111,10 @@ class Session:
             "describe", session=self.session_id, client=self.client, tools=list(reply["tools"])
         )
         return self._stamped(reply)
+
+    def explain(self, query: str, tool: str | None) -> dict[str, Any]:
+        """Raises TOOL_NOT_FOUND for a tool that is not granted."""
+        return self._stamped(explain(self.view, query, tool, limits=self._limits))
 
     async def assemble(
         self,

@@ -82,10 +82,15 @@ class Subscribe(Request, tag="subscribe", frozen=True, kw_only=True):
     events: list[str]
 
 
+class Explain(Request, tag="explain", frozen=True, kw_only=True):
+    query: str
+    tool: str | None = None  # a name in any form: why it was or was not offered
+
+
 class Bye(Request, tag="bye", frozen=True): ...
 
 
-AgentMessage = Hello | Ping | Assemble | Search | Describe | Call | Stop | Subscribe | Bye
+AgentMessage = Hello | Ping | Assemble | Search | Describe | Call | Stop | Subscribe | Explain | Bye
 
 
 # Control requests: the person's side.

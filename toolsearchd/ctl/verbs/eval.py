@@ -1,0 +1,162 @@
+"""`eval FILE`: retrieval figures over a file of queries, on the running daemon or on a catalog file."""
+
+from __future__ import annotations
+
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from toolsearchd.ctl.connect import agent
+from toolsearchd.ctl.output import print_json, say, table
+from toolsearchd.errors import ToolsearchdError
+from toolsearchd.index.evaluate import EvalQuery, Judged, SearchCall, evaluate, report
+
+HELP = "recall and rank figures for a file of queries"
+T = TypeVar("T")
+
+
+class CatalogLine(msgspec.Struct, frozen=True):
+    """A line of `--catalog FILE`."""
+
+    server: str
+    name: str
+    description: str | None = ""
+    input_schema: msgspec.Raw = msgspec.Raw(b"null")
+
+
+def arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "file", metavar="FILE", help='JSONL of {"id", "query", "relevant": ["server/tool", …]}'
+    )
+    parser.add_argument(
+        "--catalog", metavar="FILE", help="JSONL of {server, name, description, input_schema}"
+    )
+    parser.add_argument("--profile", metavar="P")
+
+
+def run(args: Namespace) -> int:
+    queries = _lines(args.file, EvalQuery)
+    if args.catalog:
+        search, why = _offline(_lines(args.catalog, CatalogLine))
+        found = _report(queries, search, why)
+    else:
+        with agent(args) as session:
+            search, why = _daemon(session)
+            found = _report(queries, search, why)
+    if args.json:
+        print_json(found)
+    else:
+        _show(found)
+    return 0
+
+
+def _report(queries: Sequence[EvalQuery], search: SearchCall, why: Callable[[Judged], str]) -> dict[str, Any]:
+    return report(evaluate(queries, search, lambda: time.perf_counter() * 1e6), why)
+
+
+def _lines(path: str, kind: type[T]) -> list[T]:
+    """Raises BAD_ARGUMENTS with the file and the line."""
+    decoder = msgspec.json.Decoder(kind)
+    found = []
+    try:
+        lines = Path(path).read_bytes().splitlines()
+    except OSError as error:
+        raise ToolsearchdError("BAD_ARGUMENTS", f"{path} can't be read: {error.strerror}") from error
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            try:
+                found.append(decoder.decode(line))
+            except msgspec.DecodeError as error:
+                raise ToolsearchdError("BAD_ARGUMENTS", f"{path}:{number}: {error}") from error
+    return found
+
+
+def _offline(tools: Sequence[CatalogLine]) -> tuple[SearchCall, Callable[[Judged], str]]:
+    """The daemon's own compile and searcher, without a daemon."""
+    from toolsearchd.catalog.compile import compile_snapshot
+    from toolsearchd.catalog.definition import decode_definition
+    from toolsearchd.catalog.model import Definition, Source
+    from toolsearchd.catalog.snapshot import Snapshot
+    from toolsearchd.index.analyzer import make_analyzer
+    from toolsearchd.index.explain import verdict
+    from toolsearchd.index.ranker import DefaultSearcher
+    from toolsearchd.limits import Limits
+
+    servers: dict[str, list[Definition]] = {}
+    for tool in tools:
+        wire = {"name": tool.name, "description": tool.description, "inputSchema": tool.input_schema}
+        definition = decode_definition(msgspec.json.encode(wire), Limits())
+        servers.setdefault(tool.server, []).append(definition)
+    sources = [Source(name=name, definitions=tuple(found)) for name, found in servers.items()]
+    snapshot = compile_snapshot(Snapshot.empty(), sources, {"default": make_analyzer("default")})
+    searcher = snapshot.searcher("default", snapshot.live)
+    assert isinstance(searcher, DefaultSearcher)
+    names = [f"{tool.server}/{tool.name}" if tool else "" for tool in snapshot.tools]
+    docs = {name: doc for doc, name in enumerate(names)}
+
+    def search(query: str, limit: int) -> tuple[list[str], list[str]]:
+        group = searcher.search(query, limit)
+        return [names[hit.doc] for hit in group.matches], [names[hit.doc] for hit in group.near]
+
+    def why(one: Judged) -> str:
+        known = [docs[name] for name in one.query.relevant if name in docs]
+        if not known:
+            return "nothing should be found" if not one.query.relevant else "not in the catalog"
+        return verdict(searcher, one.query.query, known[0], 5).text
+
+    return search, why
+
+
+def _daemon(session: Any) -> tuple[SearchCall, Callable[[Judged], str]]:
+    """Through the socket. Names are compared as `server/tool`, so public names are translated back."""
+    plain: dict[str, str] = {}
+
+    def translated(names: Sequence[str], tools: dict[str, Any]) -> list[str]:
+        for name in names:
+            if name not in plain:
+                server = tools[name]["source_name"]
+                plain[name] = f"{server}/{name.removeprefix(f'mcp__{server}__')}"
+        return [plain[name] for name in names]
+
+    def search(query: str, limit: int) -> tuple[list[str], list[str]]:
+        reply = session.search([query], limit)
+        (group,) = reply["results"]
+        return translated(group["matches"], reply["tools"]), translated(group.get("near", []), reply["tools"])
+
+    def why(one: Judged) -> str:
+        if not one.query.relevant:
+            return "nothing should be found"
+        try:
+            reply = session.explain(one.query.query, one.query.relevant[0])
+        except ToolsearchdError as error:
+            return error.message
+        return str(reply["verdict"]["text"])
+
+    return search, why
+
+
+def _show(found: dict[str, Any]) -> None:
+    names = [name for name in found if name not in ("misses", "kinds")]
+    rows = [("all", found), *found["kinds"].items()]
+    table(["", *names], ([title, *(_cell(figures[name]) for name in names)] for title, figures in rows))
+    say()
+    for miss in found["misses"][:50]:
+        say(
+            f"{miss['id']}: {miss['query']}\n    got {', '.join(miss['got'][:3]) or 'nothing'}; {miss['why']}"
+        )
+    if len(found["misses"]) > 50:
+        say(f"… and {len(found['misses']) - 50} more misses; --json has them all")
+
+
+def _cell(value: Any) -> str:
+    return (
+        "-"
+        if value is None
+        else f"{value:.3f}"
+        if isinstance(value, float) and value < 10
+        else f"{value:.0f}"
+    )
