@@ -40,7 +40,6 @@ CASES = [
 SKIPPED = {
     "E10": "describes a connector's tool: connectors are not built yet",
     "E12": "a connector gateway is down: connectors are not built yet",
-    "L14": "a tool without a source: every tool of the daemon has one",
 }
 HERMES = DIALECTS["hermes"]
 
@@ -90,9 +89,14 @@ def snapshot_of(tools: list[dict[str, Any]]) -> Snapshot:
             "inputSchema": tool.get("parameters"),
         }
         toolset = tool.get("toolset") or ""
-        server = toolset.removeprefix("mcp-") if toolset.startswith("mcp-") else "other"
+        server = toolset.removeprefix("mcp-")
+        if not toolset:  # a tool without a server bears the name that it is shown under
+            raw["name"] = tool["name"]
         by_server.setdefault(server, []).append(decode_definition(msgspec.json.encode(raw), Limits()))
-    sources = [Source(name=name, definitions=tuple(found)) for name, found in by_server.items()]
+    sources = [
+        Source(name=name, kind="mcp" if name else "plugin", definitions=tuple(found))
+        for name, found in by_server.items()
+    ]
     return compile_snapshot(Snapshot.empty(), sources, {"hermes": make_analyzer("hermes")})
 
 

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
+import msgspec
+
 from toolsearchd import __version__
 from toolsearchd.actors.cataloger import Cataloger
 from toolsearchd.actors.sessions import Sessions
@@ -52,7 +54,7 @@ class ControlDesk:
 
     def one_line(self) -> str:
         """For systemd's STATUS and the log."""
-        states = Counter(source.state for source in self._fleet.sources())
+        states = Counter(source.state for source in self._sources())
         servers = (
             ", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "none configured"
         )
@@ -65,7 +67,7 @@ class ControlDesk:
             "pid": os.getpid(),
             "uptime_s": round(time.monotonic() - self._started_at, 1),
             "generation": snapshot.generation,
-            "servers": dict(Counter(source.state for source in self._fleet.sources())),
+            "servers": dict(Counter(source.state for source in self._sources())),
             "tools": len(snapshot),
             "sessions": [session.summary() for session in self._sessions],
             "memory_bytes": resident_bytes(),
@@ -77,6 +79,10 @@ class ControlDesk:
     def servers(self, name: str | None, *, origins: bool) -> dict[str, Any]:
         """Raises UNKNOWN_SERVER."""
         found = self._fleet.status()
+        by_name = {source.name: source for source in self._sources()}
+        for server in found:
+            source = by_name[server["name"]]
+            server["state"], server["reason"] = source.state, source.reason
         if name is not None:
             found = [server for server in found if server["name"] == name]
             if not found:
@@ -84,6 +90,17 @@ class ControlDesk:
         if not origins:
             found = [{k: v for k, v in server.items() if k != "origins"} for server in found]
         return {"servers": found}
+
+    def _sources(self) -> list[Source]:
+        """The fleet's sources; one whose tools are not in the snapshot yet is not called ready: a search
+        would not find them."""
+        known = {source.name: source for source in self._cataloger.snapshot.sources}
+        return [
+            msgspec.structs.replace(source, state="starting", reason="its tools are being indexed")
+            if source.state == "ready" and not _same_tools(known.get(source.name), source)
+            else source
+            for source in self._fleet.sources()
+        ]
 
     def restart(self, name: str) -> dict[str, Any]:
         """Raises UNKNOWN_SERVER."""
@@ -111,7 +128,7 @@ class ControlDesk:
             }
             for problem in self._watcher.problems
         ]
-        for source in self._fleet.sources():
+        for source in self._sources():
             found += _source_findings(source)
         return found
 
@@ -122,6 +139,10 @@ class ControlDesk:
             "open_fds": len(list(Path("/proc/self/fd").iterdir())),
             "compile_ms": self._cataloger.compile_ms,
         }
+
+
+def _same_tools(indexed: Source | None, now: Source) -> bool:
+    return indexed is not None and indexed.available and indexed.definitions is now.definitions
 
 
 def resident_bytes() -> int:

@@ -23,7 +23,7 @@ from toolsearchd.catalog.grant import Grant
 from toolsearchd.config.settings import Settings
 from toolsearchd.disclosure.dialects import DIALECTS
 from toolsearchd.disclosure.texts import ToolTexts
-from toolsearchd.disclosure.tokens import encoding_for, estimate_tokens
+from toolsearchd.disclosure.tokens import encoding_for, estimate_tokens, is_estimated
 from toolsearchd.disclosure.view import Assembled, View
 from toolsearchd.limits import Limits
 from toolsearchd.worker import CountTokens
@@ -114,12 +114,13 @@ class Evaluator:
             slices = Slices(self._limits.compile_slice_s)
             for _ in view.prepare():
                 await slices.breathe()
-            await self._count(encoding, view.texts_to_count())
+            estimated = not await self._count(encoding, view.texts_to_count())
             if view is self.view(key):  # else a newer snapshot came meanwhile
                 self._assembled[key] = view.assemble(
                     context_length=key.context_length,
                     count=partial(self._counted, encoding),
                     separate_listing=key.separate_listing,
+                    estimate=estimated or is_estimated(encoding),
                 )
         return found
 
@@ -138,17 +139,19 @@ class Evaluator:
         self._assembled.clear()
         self._work.set()
 
-    async def _count(self, encoding: str, texts: list[str]) -> None:
+    async def _count(self, encoding: str, texts: list[str]) -> bool:
+        """Brings the counts up to date; False where the worker failed and they are estimates."""
         unknown = [text for text in texts if (encoding, _digest(text)) not in self._counts]
         if not unknown:
-            return
+            return True
         try:
             counts = await self._worker.ask(CountTokens(encoding, unknown), list[int])
         except WorkerError as error:
             log.error("tokens can't be counted, estimates serve: %s", error)
-            counts = [estimate_tokens(text) for text in unknown]
+            return False
         for text, count in zip(unknown, counts, strict=True):
             self._counts[encoding, _digest(text)] = count
+        return True
 
     def _counted(self, encoding: str, text: str) -> int:
         found = self._counts.get((encoding, _digest(text)))

@@ -102,7 +102,7 @@ class Session:
     def describe(self, args: dict[str, Any]) -> dict[str, Any]:
         """Raises BAD_ARGUMENTS or TOO_MANY."""
         view = self.view
-        reply = view.describe(args)
+        reply = view.describe(args, direct=self._own_names)
         for name in reply["tools"]:
             tool = view.tool_named(name)
             if tool is not None:
@@ -190,6 +190,11 @@ class Session:
         self.emit = None
         for entry in self.queue.stop().running:
             self._activity.publish("orphaned", session=self.session_id, client=self.client, tool=entry.name)
+
+    @property
+    def _own_names(self) -> frozenset[str]:
+        """Names that the agent lists itself: asking the bridge for one is the wrong door."""
+        return frozenset(str(tool["name"]) for tool in self.hello.tools or () if tool.get("name"))
 
     def _own_tools(self) -> list[dict[str, Any]]:
         """The agent's own definitions, passed through: none may be lost by asking us."""
