@@ -62,7 +62,6 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     # --- calls ----------------------------------------------------------------------------------
     call_timeout_s: float = 300.0
     queued_entries: int = 1024  # per session: 16 open requests of 64
-    result_text_bytes: int = 100_000  # past this, head and tail
     stop_grace_s: float = 2.0
     # --- config ---------------------------------------------------------------------------------
     user_file_bytes: int = 128 * 1024 * 1024  # some clients keep their history in it
