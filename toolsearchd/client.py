@@ -180,7 +180,7 @@ class Client(_Blocking):
         return self.request("describe", names=list(names))
 
     def explain(self, query: str, tool: str | None = None) -> Reply:
-        return self.request("explain", query=query, **_given(tool=tool))
+        return self.request("explain", query=query, **given(tool=tool))
 
     def call(self, calls: Sequence[dict[str, Any]]) -> Reply:
         return self.request("call", calls=list(calls))
