@@ -22,7 +22,10 @@ def spec(name, *args, **more):
     return ServerSpec(name=name, transport="stdio", command=command, digest=f"{name} {args}", **more)
 
 
-def make_fleet(limits=Limits(), publish=lambda: None):
+LIMITS = Limits()
+
+
+def make_fleet(limits=LIMITS, publish=lambda: None):
     return Fleet(limits=limits, environ=dict(os.environ), passed=lambda: ("PATH",), publish=publish)
 
 
