@@ -52,6 +52,9 @@ def test_without_rules(facts, expected):
         ({"arguments": {"branch": "main"}}, {"arguments": {"branch": "main"}}, True),
         ({"arguments": {"a.b": ["x*", 5]}}, {"arguments": {"a": {"b": 5}}}, True),
         ({"arguments": {"a.b": "x"}}, {"arguments": {"a": "x"}}, False),
+        ({"arguments": {"force": True}}, {"arguments": {"force": True}}, True),
+        ({"arguments": {"force": True}}, {"arguments": {"force": 1}}, False),
+        ({"arguments": {"force": True}}, {"arguments": {}}, False),
     ],
 )
 def test_rules(rule, facts, matches):

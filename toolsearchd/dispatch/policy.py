@@ -9,6 +9,7 @@ from typing import Any, Literal
 import msgspec
 
 from toolsearchd.config.settings import Approval, ApprovalRule
+from toolsearchd.dispatch.coerce import same
 
 Then = Literal["allow", "ask", "deny"]
 
@@ -83,6 +84,8 @@ def _argument_matches(arguments: Mapping[str, Any], path: str, wanted: Any) -> b
         value = value[part]
     options = wanted if isinstance(wanted, list) else [wanted]
     return any(
-        fnmatchcase(value, option) if isinstance(option, str) and isinstance(value, str) else value == option
+        fnmatchcase(value, option)
+        if isinstance(option, str) and isinstance(value, str)
+        else same(value, option)
         for option in options
     )

@@ -196,7 +196,10 @@ def _mismatch(error: Any, path: tuple[str | int, ...], root: Any) -> Mismatch:
         constraint = str(error.schema_path[-1])  # dependentRequired says which rule it is
     if constraint in ("anyOf", "oneOf"):  # their detail is the errors of each alternative
         alternatives = getattr(error.kind, "context", None) or []
-        detail: dict[str, Any] = {"alternatives": len(alternatives), "kinds": _wanted_kinds(alternatives)}
+        detail: dict[str, Any] = {
+            "alternatives": len(alternatives),
+            "kinds": _wanted_kinds(error, alternatives),
+        }
     else:
         detail = {key: item for key, item in error.kind.as_dict().items() if key != "error"}
     return Mismatch(
@@ -207,14 +210,14 @@ def _mismatch(error: Any, path: tuple[str | int, ...], root: Any) -> Mismatch:
     )
 
 
-def _wanted_kinds(alternatives: list[Any]) -> list[str]:
+def _wanted_kinds(parent: Any, alternatives: list[Any]) -> list[str]:
     """The kinds that alternatives ask for where each fails by the kind of the value alone."""
     wanted: list[str] = []
     for errors in alternatives:
         types = [
             error.kind.as_dict()["types"]
             for error in errors
-            if error.kind.name == "type" and not error.instance_path
+            if error.kind.name == "type" and error.instance_path == parent.instance_path
         ]
         if not types:
             return []
