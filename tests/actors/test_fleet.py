@@ -22,11 +22,10 @@ def spec(name, *args, **more):
     return ServerSpec(name=name, transport="stdio", command=command, digest=f"{name} {args}", **more)
 
 
-LIMITS = Limits()
-
-
-def make_fleet(limits=LIMITS, publish=lambda: None):
-    return Fleet(limits=limits, environ=dict(os.environ), passed=lambda: ("PATH",), publish=publish)
+def make_fleet(limits=None):
+    return Fleet(
+        limits=limits or Limits(), environ=dict(os.environ), passed=lambda: ("PATH",), publish=lambda: None
+    )
 
 
 @pytest.fixture

@@ -86,6 +86,15 @@ def garbage_without_newline():
     hang()
 
 
+def lines_for_ever():
+    while True:
+        OUT.write(b"y\n" * 10_000)
+
+
+def a_line_for_ever():
+    serve(on_call=lambda message: [OUT.write(b"x" * 65536) for _ in iter(int, 1)])
+
+
 def odd_bytes():
     OUT.write(b"\xef\xbb\xbf" + "Grüße\n".encode("latin-1") + b"\xff\n\x00\x00\n" + "hi\n".encode("utf-16"))
     OUT.write(b"Server listening on port 0!\n\n[INFO] ready\n")
@@ -100,13 +109,21 @@ def wrong_ids():
 
 
 def asks_back():
-    def questions():
-        for number, method in enumerate(
-            ("sampling/createMessage", "roots/list", "elicitation/create", "x/y")
-        ):
-            send({"jsonrpc": "2.0", "id": f"q{number}", "method": method, "params": {}})
-
-    serve(on_start=questions)
+    """Asks the client things; a call tells what it answered."""
+    replies = {}
+    for message in messages():
+        method = message.get("method")
+        if method == "initialize":
+            initialized(message)
+        elif method == "notifications/initialized":
+            for asked in ("sampling/createMessage", "roots/list", "elicitation/create", "x/y", "ping"):
+                send({"jsonrpc": "2.0", "id": f"q {asked}", "method": asked, "params": {}})
+        elif method == "tools/list":
+            answer(message, {"tools": [TOOL]})
+        elif method == "tools/call":
+            answer(message, {"content": [{"type": "text", "text": json.dumps(replies)}]})
+        elif method is None:
+            replies[message["id"]] = "error" if "error" in message else message["result"]
 
 
 def old_version():
@@ -122,27 +139,51 @@ def version_is_a_number():
 
 
 def modern_only():
-    """Refuses the handshake; speaks only the stateless revision."""
+    """Refuses the handshake; speaks only the stateless revision, and wants its envelope with each request."""
+    tools, listeners = [TOOL], []
     for message in messages():
-        method = message.get("method")
+        method, params = message.get("method"), message.get("params") or {}
+        version = params.get("_meta", {}).get("io.modelcontextprotocol/protocolVersion")
         if method == "server/discover":
             answer(
                 message,
                 {
                     "supportedVersions": ["2026-07-28"],
-                    "capabilities": {"tools": {}},
+                    "capabilities": {"tools": {"listChanged": True}},
                     "resultType": "complete",
                     "ttlMs": 0,
                     "cacheScope": "private",
                 },
             )
+        elif method in ("tools/list", "tools/call", "subscriptions/listen") and version != "2026-07-28":
+            error = {"code": -32602, "message": "the request has no envelope"}
+            send({"jsonrpc": "2.0", "id": message["id"], "error": error})
         elif method == "tools/list":
-            answer(message, {"tools": [TOOL], "resultType": "complete", "ttlMs": 0, "cacheScope": "private"})
+            answer(message, {"tools": tools, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"})
+        elif method == "subscriptions/listen":
+            listeners.append(message["id"])
+            tell(message["id"], "notifications/subscriptions/acknowledged", params)
+        elif method == "tools/call" and params["arguments"].get("ask"):
+            question = {"type": "elicitation", "message": "Sure?"}
+            answer(message, {"resultType": "input_required", "inputRequests": {"q": question}})
+        elif method == "tools/call" and params["arguments"].get("grow"):
+            tools.append({**TOOL, "name": "grown"})
+            for listener in listeners:
+                tell(listener, "notifications/tools/list_changed", {})
+            answer(message, {"content": [], "resultType": "complete"})
         elif method == "tools/call":
             answer(message, {"content": [{"type": "text", "text": "modern"}], "resultType": "complete"})
         elif "id" in message:
             error = {"code": -32601, "message": "use server/discover"}
             send({"jsonrpc": "2.0", "id": message["id"], "error": error})
+
+
+def tell(listener, method, params):
+    """A notification on a stream that listens."""
+    meta = {"_meta": {"io.modelcontextprotocol/subscriptionId": listener}}
+    send(
+        {"jsonrpc": "2.0", "method": method, "params": {"notifications": params.get("notifications"), **meta}}
+    )
 
 
 def silent_on_unknown():
@@ -169,6 +210,18 @@ def wrapper():
     sleeper = "[sys.executable, '-c', 'import time; time.sleep(3600)']"
     code = f"import subprocess, sys; subprocess.Popen({sleeper}, start_new_session=True)"
     subprocess.Popen([sys.executable, "-c", code])
+    serve()
+
+
+def leaves_a_zombie():
+    """A dead process in the server's group, whose parent lives elsewhere and never collects it."""
+    group = os.getpgid(0)
+    if os.fork() == 0:
+        os.setpgid(0, 0)
+        if os.fork() == 0:
+            os.setpgid(0, group)
+            os._exit(0)
+        hang()
     serve()
 
 
@@ -320,6 +373,64 @@ def progress_flood():
         answer(message, {"content": [{"type": "text", "text": "flooded"}]})
 
     serve(on_call=flood)
+
+
+def errors_of_its_own():
+    """Answers with the codes that clients use for their own failures."""
+
+    def fail(message):
+        code = message["params"]["arguments"]["code"]
+        error = {"code": code, "message": "the server's own words"}
+        send({"jsonrpc": "2.0", "id": message["id"], "error": error})
+
+    serve(on_call=fail)
+
+
+def no_tools():
+    for message in messages():
+        if message.get("method") == "initialize":
+            initialized(message)
+        elif "id" in message:
+            error = {"code": -32601, "message": "Method not found"}
+            send({"jsonrpc": "2.0", "id": message["id"], "error": error})
+
+
+def same_cursor():
+    for message in messages():
+        if message.get("method") == "initialize":
+            initialized(message)
+        elif message.get("method") == "tools/list":
+            answer(message, {"tools": [TOOL], "nextCursor": "again"})
+
+
+def flips():
+    """Its list is another one each time, and changes as soon as it was read."""
+    at = 0
+    for message in messages():
+        method = message.get("method")
+        if method == "initialize":
+            initialized(message)
+        elif method == "tools/list":
+            at += 1
+            answer(message, {"tools": [{**TOOL, "name": f"flip_{at % 2}"}]})
+            send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+        elif method == "tools/call":
+            answer(message, {"content": [{"type": "text", "text": str(at)}]})
+
+
+def dies_when_called():
+    serve(on_call=lambda message: os._exit(3))
+
+
+def deaf():
+    """Reads nothing more after the first call."""
+    serve(on_call=lambda message: hang())
+
+
+def leaves_a_child():
+    """A child in the same group, holding the pipes; the server itself goes at end of file."""
+    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"])
+    serve()
 
 
 def never_answers():

@@ -15,6 +15,7 @@ from toolsearchd.catalog.definition import ENVELOPE_DEPTH, clip_depth, json_dept
 from toolsearchd.limits import Limits
 from toolsearchd.upstream.envelope import EDGE, id_at_end, read_envelope
 
+_LINE_COST = 64  # a short line costs as much time as this many bytes
 _BOM = b"\xef\xbb\xbf"
 _decoder = msgspec.json.Decoder(dict[str, Any])
 
@@ -95,9 +96,9 @@ class LineReader:
                 told = Lost(id_at_end(self._tail), "too large")
             self._start_line()
             return told
-        line = b"".join(self._parts) + end if self._parts else end
+        line = self._without_bom(b"".join(self._parts) + end if self._parts else end)
         self._start_line()
-        return self._decode(self._without_bom(line))
+        return self._decode(line)
 
     def _start_line(self) -> None:
         self._parts, self._size, self._skipping, self._answers = [], 0, False, False
@@ -112,7 +113,7 @@ class LineReader:
             self._heard, self._dropped_bytes = True, 0
         else:
             self.junk += not line.isspace() and bool(line)
-            self._dropped_bytes += len(line) + 1
+            self._dropped_bytes += len(line) + _LINE_COST
         return found
 
 

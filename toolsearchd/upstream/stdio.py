@@ -91,6 +91,9 @@ class StdioTransport:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(watch_exit)
                 await self._read(to_session)
+                if not self._reader.complaint:
+                    with trio.move_on_after(_LAST_WORDS_S):
+                        await self._process.wait()  # so that it can be said how it ended
                 nursery.cancel_scope.cancel()
         finally:
             self._lost.set()
