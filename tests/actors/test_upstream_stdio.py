@@ -8,21 +8,9 @@ import time
 import pytest
 import trio
 
-from tests.actors.upstream_world import World, misbehaving, steady, until
+from tests.actors.upstream_world import World, misbehaving, refused, steady, text, until
 from tests.daemon import processes_with
 from toolsearchd.errors import ToolsearchdError
-
-
-async def refused(expected, call, *args, **options):
-    with pytest.raises(ToolsearchdError) as caught:
-        await call(*args, **options)
-    assert caught.value.code == expected, caught.value.message
-    return caught.value.message
-
-
-def text(result):
-    return result["content"][0]["text"]
-
 
 # --- starting -----------------------------------------------------------------------------------------
 

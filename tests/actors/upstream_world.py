@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 
 import msgspec
+import pytest
 import trio
 
 from tests.servers.zoo import zoo
 from toolsearchd.config.model import ServerSpec
+from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.upstream.fleet import Fleet
 
@@ -68,3 +70,15 @@ async def until(condition, within_s=30):
     with trio.fail_after(within_s):
         while not condition():
             await trio.sleep(0.01)
+
+
+async def refused(expected, call, *args, **options):
+    """The message of the error with which the call ends; its code is `expected`."""
+    with pytest.raises(ToolsearchdError) as caught:
+        await call(*args, **options)
+    assert caught.value.code == expected, caught.value.message
+    return caught.value.message
+
+
+def text(result):
+    return result["content"][0]["text"]

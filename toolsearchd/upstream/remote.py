@@ -9,8 +9,8 @@ Imports the SDK: to be imported after `load_sdk`.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 import httpx2
@@ -124,12 +124,13 @@ class _Body(httpx2.AsyncByteStream):
     async def __aiter__(self) -> AsyncIterator[bytes]:
         parts: list[bytes] = []
         size = 0
-        async for part in self._inner:
-            parts.append(part)
-            size += len(part)
-            if size > self._limits.line_bytes:
-                parts = [self._stand_in("too large")]
-                break
+        async with aclosing(_chunks(self._inner)) as inner:
+            async for part in inner:
+                parts.append(part)
+                size += len(part)
+                if size > self._limits.line_bytes:
+                    parts = [self._stand_in("too large")]
+                    break
         body = b"".join(parts)
         if self._request_id is None:
             yield body
@@ -161,12 +162,13 @@ class _Events(httpx2.AsyncByteStream):
         self._tail = b""
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for chunk in self._inner:
-            *ends, rest = chunk.split(b"\n")
-            for end in ends:
-                self._collect(end)
-                yield self._line() + b"\n"
-            self._collect(rest)
+        async with aclosing(_chunks(self._inner)) as inner:
+            async for chunk in inner:
+                *ends, rest = chunk.split(b"\n")
+                for end in ends:
+                    self._collect(end)
+                    yield self._line() + b"\n"
+                self._collect(rest)
         yield self._line()
 
     async def aclose(self) -> None:
@@ -204,6 +206,17 @@ class _Events(httpx2.AsyncByteStream):
     def _answer(self, lost: Lost) -> bytes:
         assert lost.request_id is not None
         return b"data: " + msgspec.json.encode(error_answer(lost.request_id, lost.reason, self._limits))
+
+
+async def _chunks(stream: httpx2.AsyncByteStream) -> AsyncGenerator[bytes, None]:
+    """The stream's chunks, as a generator that can be closed early."""
+    chunks = aiter(stream)
+    try:
+        async for chunk in chunks:
+            yield chunk
+    finally:
+        if isinstance(chunks, AsyncGenerator):
+            await chunks.aclose()
 
 
 def _id_of(request: httpx2.Request) -> int | str | None:
