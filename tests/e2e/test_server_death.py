@@ -60,3 +60,13 @@ def test_restart_by_hand(daemon):
     wait_until(lambda: (daemon.server("mortal") or {}).get("pid") not in (before, None))
     daemon.wait_servers("mortal")
     assert daemon.ctl("restart", "nobody")[0] == 1
+
+
+def test_a_rule_on_a_public_name_decides(tmp_path):
+    config = {"approval": {"rules": [{"tool": "mcp__mortal__e*", "then": "deny"}]}}
+    with DaemonProcess(tmp_path, servers={"mortal": zoo("steady")}, config=config) as daemon:
+        daemon.wait_servers("mortal")
+        with agent(daemon) as wire:
+            calls = call("mcp__mortal__echo", text="x") + call("nobody") + call("mcp__mortal__pid")
+            slots = wire.ask({"op": "call", "id": 1, "calls": calls})["results"]
+        assert [slot.get("error", {}).get("code") for slot in slots] == ["DENIED", "TOOL_NOT_FOUND", None]

@@ -220,6 +220,7 @@ class Dispatcher:
             trust=spec.trust if spec else "full",
             server_approval=spec.approval if spec else "",
             arguments=arguments,
+            public_name=tool.public_name,
         )
         if decision.then == "deny":
             raise ToolsearchdError("DENIED", f"the policy refuses {tool.public_name} ({decision.rule})")
