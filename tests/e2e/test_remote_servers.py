@@ -19,7 +19,7 @@ def free_port():
 
 def serve(transport, port):
     process = subprocess.Popen(
-        [sys.executable, HERE / "remote.py", transport, str(port)],
+        [sys.executable, HERE / "sdk_remote.py", transport, str(port)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
