@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import io
 import os
 import sys
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 from toolsearchd import __version__
 from toolsearchd.ctl.verbs import VERBS
+
+if TYPE_CHECKING:
+    import argparse
 
 EXIT_OK, EXIT_ERROR, EXIT_USAGE, EXIT_NO_DAEMON, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
 _TAKES = "--runtime-dir"  # the option before the verb that has a value
@@ -34,6 +37,9 @@ def main(argv: list[str] | None = None) -> None:
 
 
 def _run(words: list[str]) -> int:
+    plain = _plain_relay(words)
+    if plain is not None:
+        return int(_module("mcp").run(plain))
     args = _parser(_verb_of(words)).parse_args(words)
     if args.verb is None:
         _parser(None).print_help()
@@ -47,6 +53,14 @@ def _run(words: list[str]) -> int:
         return int(_module(args.verb).run(args))
     except ToolsearchdError as error:
         return _report(error, as_json=args.json)
+
+
+def _plain_relay(words: list[str]) -> Any:
+    """`[--runtime-dir DIR] mcp [--profile P]` without argparse, which alone is a megabyte in every agent."""
+    directory, rest = (words[1], words[2:]) if words[:1] == [_TAKES] and len(words) > 1 else (None, words)
+    if rest[:1] != ["mcp"] or len(rest) not in (1, 3) or rest[1:2] not in ([], ["--profile"]):
+        return None
+    return SimpleNamespace(runtime_dir=directory, profile=rest[2] if len(rest) == 3 else None)
 
 
 def _verb_of(words: list[str]) -> str | None:
@@ -79,6 +93,8 @@ def _module(verb: str) -> Any:
 
 def _parser(wanted: str | None) -> argparse.ArgumentParser:
     """With the arguments of the wanted verb only: the other verbs' modules stay unloaded."""
+    import argparse
+
     parser = argparse.ArgumentParser(prog="toolsearchctl", description="Ask the toolsearchd daemon.")
     parser.add_argument(_TAKES, metavar="DIR", help="where the daemon's sockets are")
     parser.add_argument("--json", dest="json_before", action="store_true", help="one JSON document")
