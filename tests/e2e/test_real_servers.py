@@ -163,7 +163,7 @@ def test_the_relay_is_small(six):
         relaying.stdin.flush()
         assert json.loads(relaying.stdout.readline())["id"] == 1
         pages = int(Path(f"/proc/{relaying.pid}/statm").read_text().split()[1])
-        assert pages * os.sysconf("SC_PAGE_SIZE") < 15 * MB
+        assert pages * os.sysconf("SC_PAGE_SIZE") < 15 * 1000 * 1000
     finally:
         relaying.stdin.close()
         relaying.stdout.close()
