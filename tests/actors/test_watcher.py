@@ -420,7 +420,7 @@ def test_a_named_project_file_starts_in_its_project(place):
         json.dumps({"servers": {"a": {"command": "./serve", "args": ["${workspaceFolder}/x"], "cwd": "sub"}}})
     )
     (project / ".mcp.json").write_text(text("b"))
-    place.watcher(sources=[{"path": "code/app/.vscode/mcp.json"}, {"path": "~/code/app/.mcp.json"}])
+    place.watcher(sources=[{"path": "work/app/.vscode/mcp.json"}, {"path": "~/work/app/.mcp.json"}])
     a, b = place.made.desired.servers
     assert (a.command, a.cwd) == (("./serve", f"{project}/x"), f"{project}/sub")
     assert (b.cwd, b.project) == (str(project), "")
