@@ -250,7 +250,7 @@ def test_what_may_hide(name, source_name, deferrable):
 def test_views_of_successive_snapshots_share_texts():
     first = view(GITHUB, SLACK)
     texts = ToolTexts()
-    more = {"dialect": first.dialect, "settings": first._settings, "limits": Limits(), "texts": texts}
+    more = {"dialect": first.dialect, "settings": first.settings, "limits": Limits(), "texts": texts}
     described = View(first.snapshot, Grant(), **more).describe({"names": [ISSUE]})["tools"][ISSUE]
     later = View(view(GITHUB).snapshot, Grant(), **more).describe({"names": [ISSUE]})["tools"][ISSUE]
     assert described is later

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any
 
 import trio
 
+from toolsearchd.actors.dispatcher import OnProgress
 from toolsearchd.actors.peer import Peer
 from toolsearchd.actors.session import Session
 from toolsearchd.actors.sessions import Sessions
@@ -35,6 +37,7 @@ from toolsearchd.protocol.messages import (
     Search,
     Stop,
     Subscribe,
+    Use,
 )
 
 log = logging.getLogger(__name__)
@@ -139,15 +142,18 @@ class _Conversation:
         try:
             match request:
                 case Search():
-                    fields = session.search({"queries": request.queries, "limit": request.limit})
+                    fields = session.search(_given(request, "queries", "query", "limit"))
                 case Describe():
-                    fields = session.describe({"names": request.names})
+                    fields = session.describe(_given(request, "names", "name"))
                 case Ping():
                     fields = session.ping()
                 case Stop():
                     fields = session.stop(request.batch)
                 case Call():
                     self._submit(session, request)
+                    return
+                case Use():
+                    self._use(session, request)
                     return
                 case Assemble():
                     self._nursery.start_soon(self._assemble, session, request)
@@ -185,9 +191,23 @@ class _Conversation:
         if request.calls is None:
             args = {"name": request.name, "arguments": request.arguments}
 
-        def deliver(reply: dict[str, Any]) -> None:
-            self._reply(request, reply)
+        session.submit_call(
+            request.id, args, partial(self._reply, request), self._progress_of(session, request)
+        )
 
+    def _use(self, session: Session, request: Use) -> None:
+        arguments = request.arguments if request.arguments is not None else {}
+        if not isinstance(arguments, Mapping):
+            raise ToolsearchdError("BAD_ARGUMENTS", "arguments: expected an object", field="arguments")
+        session.use(
+            request.id,
+            request.tool,
+            arguments,
+            partial(self._reply, request),
+            self._progress_of(session, request),
+        )
+
+    def _progress_of(self, session: Session, request: Call | Use) -> OnProgress:
         def on_progress(entry: Entry, progress: float, total: float | None, message: str | None) -> None:
             session.notify(
                 "progress",
@@ -201,7 +221,7 @@ class _Conversation:
                 },
             )
 
-        session.submit_call(request.id, args, deliver, on_progress)
+        return on_progress
 
     async def _assemble(self, session: Session, request: Assemble) -> None:
         try:
@@ -229,3 +249,8 @@ class _Conversation:
         # An event is dropped, not queued, for a peer that leaves its replies unread.
         if self._stream.outbox_bytes <= self._limits.frame_bytes_before_hello:
             self._stream.send_nowait(event_frame(name, fields))
+
+
+def _given(request: Request, *fields: str) -> dict[str, Any]:
+    """The named fields that the request holds: a model's arguments, as they came."""
+    return {field: value for field in fields if (value := getattr(request, field)) is not None}

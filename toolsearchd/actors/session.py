@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 from toolsearchd.actors.activity import Activity
@@ -16,6 +16,8 @@ from toolsearchd.actors.dispatcher import Deliver, Dispatcher, OnProgress
 from toolsearchd.actors.evaluator import Evaluator, ViewKey
 from toolsearchd.actors.peer import Peer
 from toolsearchd.catalog.model import Tool
+from toolsearchd.disclosure.dialects import DIALECTS
+from toolsearchd.disclosure.dialects.base import Answer, Calls
 from toolsearchd.disclosure.explanation import explain
 from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.disclosure.view import Assembled, View
@@ -54,6 +56,7 @@ class Session:
         self._dispatcher = dispatcher
         self._activity = activity
         self._limits = limits
+        self._interpreter = DIALECTS[key.dialect].interpreter()
         self._shown: dict[str, str] = {}  # public name → digest of the definition that describe showed
         self._held: Assembled | None = None  # the listing this session was given
         self._opened_at = time.monotonic()
@@ -85,32 +88,65 @@ class Session:
     # --- what the agent asks --------------------------------------------------------------------
 
     def search(self, args: dict[str, Any]) -> dict[str, Any]:
-        """Raises BAD_ARGUMENTS or TOO_MANY."""
+        """The reply in the session's dialect. Raises BAD_ARGUMENTS or TOO_MANY."""
+        return self._stamped(dict(self._search(args).fields))
+
+    def _search(self, args: Mapping[str, Any]) -> Answer:
         started = time.perf_counter()
-        reply = self.view.search(args)
+        answer = self._interpreter.search(self.view, args)
         self.searches += 1
         self._activity.publish(
             "search",
             session=self.session_id,
             client=self.client,
-            queries=reply.get("queries"),
-            found=sum(len(group["matches"]) for group in reply["results"]),
+            queries=list(answer.queries),
+            found=answer.found,
             ms=round((time.perf_counter() - started) * 1000, 2),
         )
-        return self._stamped(reply)
+        return answer
 
     def describe(self, args: dict[str, Any]) -> dict[str, Any]:
-        """Raises BAD_ARGUMENTS or TOO_MANY."""
+        """The reply in the session's dialect. Raises BAD_ARGUMENTS or TOO_MANY."""
+        return self._stamped(dict(self._describe(args).fields))
+
+    def _describe(self, args: Mapping[str, Any]) -> Answer:
         view = self.view
-        reply = view.describe(args, direct=self._own_names)
-        for name in reply["tools"]:
+        answer = self._interpreter.describe(view, args, self._own_names)
+        for name in answer.described:
             tool = view.tool_named(name)
             if tool is not None:
                 self._shown[tool.public_name] = tool.definition.digest
         self._activity.publish(
-            "describe", session=self.session_id, client=self.client, tools=list(reply["tools"])
+            "describe", session=self.session_id, client=self.client, tools=list(answer.described)
         )
-        return self._stamped(reply)
+        return answer
+
+    def use(
+        self,
+        key: Hashable,
+        tool: str,
+        args: Mapping[str, Any],
+        deliver: Deliver,
+        on_progress: OnProgress | None = None,
+    ) -> None:
+        """A model's call of a tool that `assemble` gave, as it came; `deliver` gets `{value}`, once.
+
+        `value` is what the model is to be given: a text as it is, anything else as JSON. A tool that is no
+        bridge tool is called by its name. Raises what refuses the call whole.
+        """
+        verb = self._interpreter.verbs.get(tool)
+        if verb == "search":
+            deliver(self._stamped({"value": self._search(args).value}))
+        elif verb == "describe":
+            deliver(self._stamped({"value": self._describe(args).value}))
+        else:
+            calls = self._interpreter.calls(self.view, args) if verb else _direct_call(tool, args)
+            self.submit_call(
+                key,
+                calls.args,
+                lambda reply: deliver(self._stamped({"value": calls.value_of(reply)})),
+                on_progress,
+            )
 
     def explain(self, query: str, tool: str | None) -> dict[str, Any]:
         """Raises TOOL_NOT_FOUND for a tool that is not granted."""
@@ -137,7 +173,8 @@ class Session:
         ):
             held = candidate
         self.key, self._held = key, held
-        return self._stamped(held.fields | {"tools": self._own_tools() + held.fields["tools"]})
+        tools = self._own_tools() + held.fields["tools"] + self._interpreter.shown(self.view)
+        return self._stamped(held.fields | {"tools": tools})
 
     def submit_call(
         self,
@@ -204,6 +241,14 @@ class Session:
         fields["generation"] = self._evaluator.generation
         fields["listing_stale"] = self._held is not None and self._evaluator.is_stale(self.key, self._held)
         return fields
+
+
+def _direct_call(name: str, arguments: Mapping[str, Any]) -> Calls:
+    """A call of one tool by its name; its own result is the value."""
+    return Calls(
+        args={"calls": [{"name": name, "arguments": dict(arguments)}]},
+        value_of=lambda reply: reply["results"][0],
+    )
 
 
 def _as_function(tool: dict[str, Any]) -> dict[str, Any]:

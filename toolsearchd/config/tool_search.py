@@ -56,6 +56,18 @@ def resolve_tool_search(section: object) -> tuple[ToolSearch, Warnings]:
     return _Resolver(section).resolve()
 
 
+def with_presets(settings: ToolSearch, presets: Mapping[str, Any]) -> ToolSearch:
+    """The settings with a dialect's own defaults where they keep the daemon's."""
+    defaults = ToolSearch()
+    changes = {
+        key: value for key, value in presets.items() if getattr(settings, key) == getattr(defaults, key)
+    }
+    settings = msgspec.structs.replace(settings, **changes)
+    return msgspec.structs.replace(
+        settings, search_default_limit=min(settings.search_default_limit, settings.max_search_limit)
+    )
+
+
 def resolve_connectors(section: object) -> tuple[Connectors, Warnings]:
     """As `resolve_tool_search`; a bare boolean is accepted, what is malformed counts as enabled."""
     if isinstance(section, bool):

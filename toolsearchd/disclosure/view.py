@@ -16,7 +16,7 @@ import msgspec
 from toolsearchd.catalog.grant import Grant
 from toolsearchd.catalog.model import Source, Tool
 from toolsearchd.catalog.snapshot import Snapshot
-from toolsearchd.config.tool_search import ToolSearch
+from toolsearchd.config.tool_search import ToolSearch, with_presets
 from toolsearchd.disclosure import listing as listings
 from toolsearchd.disclosure.bridge import BRIDGE_NAMES, bridge_tools, function, search_description
 from toolsearchd.disclosure.budget import listing_budget
@@ -60,11 +60,14 @@ class View:
         limits: Limits,
         texts: ToolTexts | None = None,
     ) -> None:
-        """`texts`: shared by the views of successive snapshots, so that what did not change costs nothing."""
+        """`settings`: the config's; the dialect's presets are applied here.
+
+        `texts`: shared by the views of successive snapshots, so that what did not change costs nothing.
+        """
         self.snapshot = snapshot
         self.grant = grant
         self.dialect = dialect
-        self._settings = settings
+        self.settings = with_presets(settings, dialect.presets)
         self._limits = limits
         self._texts = texts or ToolTexts()
         self._texts.trim(len(snapshot))
@@ -74,11 +77,11 @@ class View:
 
     def prepare(self) -> Iterator[None]:
         """The first `assemble`'s work, in steps of a tool each: drive it to its end between other work."""
-        bridged = self.dialect.bridges and self._settings.enabled != "off"
+        bridged = self.dialect.bridges and self.settings.enabled != "off"
         for tool in self.granted_tools():
             if bridged:
                 self._texts.short(tool.definition)
-            if not bridged or self._settings.enabled == "fit":
+            if not bridged or self.settings.enabled == "fit":
                 self._texts.described(tool.definition)
             yield
 
@@ -97,7 +100,7 @@ class View:
 
     @cached_property
     def _searcher(self) -> Searcher:
-        ranker = self._settings.ranker
+        ranker = self.settings.ranker
         return self.snapshot.searcher(ranker if ranker != "default" else self.dialect.ranker, self.mask)
 
     def tool_named(self, name: str) -> Tool | None:
@@ -136,7 +139,7 @@ class View:
 
     def search(self, args: Mapping[str, Any]) -> dict[str, Any]:
         """The reply's fields. Raises BAD_ARGUMENTS or TOO_MANY."""
-        settings, dialect = self._settings, self.dialect
+        settings, dialect = self.settings, self.dialect
         queries = parse_queries(
             args,
             most=dialect.max_queries,
@@ -257,12 +260,12 @@ class View:
 
     def texts_to_count(self) -> list[str]:
         """What `assemble` asks `count` about; empty where the dialect counts characters."""
-        if self.dialect.count_by_chars or not self.dialect.bridges or self._settings.enabled == "off":
+        if self.dialect.count_by_chars or not self.dialect.bridges or self.settings.enabled == "off":
             return []
         texts = []
-        if self._settings.listing != "off":
+        if self.settings.listing != "off" and self.dialect.listing_of is None:
             texts = [f"{block}\n" for block in listings.blocks_to_count(self.listed_servers, listings.HEADER)]
-        if self._settings.enabled == "fit" and self._countable:
+        if self.settings.enabled == "fit" and self._countable:
             texts += self._schema_texts
         return texts
 
@@ -273,7 +276,7 @@ class View:
 
         `estimate`: what `count` gives are estimates, and the reply says so.
         """
-        settings = self._settings
+        settings = self.settings
         budget = listing_budget(settings.listing_max_tokens, settings.threshold_pct, context_length)
         direct_because = "disclosure is direct" if not self.dialect.bridges else ""
         direct_because = direct_because or no_bridge_because(
@@ -285,18 +288,8 @@ class View:
         )
         if direct_because:
             return self._assembled_direct(budget, direct_because)
-        shown = listings.NO_LISTING
-        if settings.listing != "off":
-            shown = listings.render(self.listed_servers, budget, self._measure(count), listings.HEADER)
-        texts = self.dialect.texts
-        tools = bridge_tools(
-            texts,
-            texts.search if separate_listing else search_description(texts, len(self), shown),
-            default_limit=settings.search_default_limit,
-            most_matches=settings.max_search_limit,
-            most_queries=self.dialect.max_queries,
-            most_names=self.dialect.max_names,
-        )
+        shown = self._listing(context_length, budget, count)
+        tools = self._bridge(shown, separate_listing)
         fields = {
             "tools": tools,
             "listing": shown.text,
@@ -316,6 +309,26 @@ class View:
         digest = blake2b(shown.text.encode("utf-8", "surrogatepass"), digest_size=8)
         digest.update(msgspec.json.encode(tools))
         return self._finished(fields, digest.hexdigest(), why)
+
+    def _listing(self, context_length: int | None, budget: int, count: Count) -> listings.Listing:
+        if self.settings.listing == "off":
+            return listings.NO_LISTING
+        if self.dialect.listing_of is not None:
+            return self.dialect.listing_of(self, context_length)
+        return listings.render(self.listed_servers, budget, self._measure(count), listings.HEADER)
+
+    def _bridge(self, shown: listings.Listing, separate_listing: bool) -> list[dict[str, Any]]:
+        if self.dialect.bridge_of is not None:
+            return self.dialect.bridge_of(self, shown, separate_listing)
+        texts = self.dialect.texts
+        return bridge_tools(
+            texts,
+            texts.search if separate_listing else search_description(texts, len(self), shown),
+            default_limit=self.settings.search_default_limit,
+            most_matches=self.settings.max_search_limit,
+            most_queries=self.dialect.max_queries,
+            most_names=self.dialect.max_names,
+        )
 
     def eager_tokens(self, count: Count) -> int | None:
         """What all schemas would cost without the bridge; None where a description is too long to count."""

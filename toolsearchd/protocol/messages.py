@@ -61,11 +61,20 @@ class Assemble(Request, tag="assemble", frozen=True, kw_only=True):
 
 class Search(Request, tag="search", frozen=True, kw_only=True):
     queries: Any = None
+    query: Any = None  # of the dialects that ask one
     limit: Any = None
 
 
 class Describe(Request, tag="describe", frozen=True, kw_only=True):
     names: Any = None
+    name: Any = None  # of the dialects that ask for one
+
+
+class Use(Request, tag="use", frozen=True, kw_only=True):
+    """A model's call of a tool that `assemble` gave, as it came; the reply's `value` is for the model."""
+
+    tool: str
+    arguments: Any = None
 
 
 class Call(Request, tag="call", frozen=True, kw_only=True):
@@ -90,7 +99,7 @@ class Explain(Request, tag="explain", frozen=True, kw_only=True):
 class Bye(Request, tag="bye", frozen=True): ...
 
 
-AgentMessage = Hello | Ping | Assemble | Search | Describe | Call | Stop | Subscribe | Explain | Bye
+AgentMessage = Hello | Ping | Assemble | Search | Describe | Use | Call | Stop | Subscribe | Explain | Bye
 
 
 # Control requests: the person's side.

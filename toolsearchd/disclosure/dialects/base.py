@@ -1,14 +1,67 @@
-"""What a dialect decides: names, ranker, caps, counting, words. A dialect is one value of this."""
+"""What a dialect decides: names, ranker, caps, counting, words. A dialect is one value of `Dialect`.
+
+Where its bridge tools are not the daemon's own three, an `Interpreter` of its own answers them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Literal
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import msgspec
 
 from toolsearchd.catalog.model import Tool
-from toolsearchd.disclosure.bridge import TEXTS, BridgeTexts
+from toolsearchd.disclosure.bridge import CALL, DESCRIBE, SEARCH, TEXTS, BridgeTexts
+from toolsearchd.disclosure.listing import Listing
+
+if TYPE_CHECKING:
+    from toolsearchd.disclosure.view import View
+
+Verb = Literal["search", "describe", "call"]
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """What a bridge tool answers at once."""
+
+    value: Any  # what the model is given: a text as it is, anything else as JSON
+    fields: dict[str, Any]  # the same as the fields of a reply on the socket
+    queries: Sequence[str] = ()  # of a search, for the activity feed
+    found: int = 0
+    described: Sequence[str] = ()  # names of tools whose definitions it shows
+
+
+class Calls(msgspec.Struct, frozen=True, kw_only=True):
+    """What a bridge tool wants run, and how its outcome is told."""
+
+    args: dict[str, Any]  # `{calls: [{name, arguments}]}`, read by the dispatcher's rules
+    value_of: Callable[[dict[str, Any]], Any] = lambda reply: reply  # the batch's reply → what the model gets
+
+
+class Interpreter:
+    """One session's talk in a dialect: made at hello, it may remember what the session was shown.
+
+    This one speaks the daemon's own three tools and remembers nothing. Pure: a view and a model's arguments
+    in, an answer out; whatever is wrong with the arguments is a `ToolsearchdError`.
+    """
+
+    verbs: ClassVar[Mapping[str, Verb]] = {SEARCH: "search", DESCRIBE: "describe", CALL: "call"}
+
+    def search(self, view: View, args: Mapping[str, Any]) -> Answer:
+        fields = view.search(args)
+        found = sum(len(group["matches"]) for group in fields["results"])
+        return Answer(value=fields, fields=fields, queries=fields["queries"], found=found)
+
+    def describe(self, view: View, args: Mapping[str, Any], direct: Collection[str]) -> Answer:
+        """`direct`: names of tools that the agent lists itself."""
+        fields = view.describe(args, direct=direct)
+        return Answer(value=fields, fields=fields, described=tuple(fields["tools"]))
+
+    def calls(self, view: View, args: Mapping[str, Any]) -> Calls:
+        return Calls(args=dict(args))
+
+    def shown(self, view: View) -> list[dict[str, Any]]:
+        """Definitions that stand beside the bridge tools for what this session did before."""
+        return []
 
 
 class Dialect(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,3 +80,9 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     bridges: bool = True  # False: every tool is shown directly
     bridges_nothing: bool = True  # a bridge stands while granted servers are still to come
     texts: BridgeTexts = TEXTS
+    presets: Mapping[str, Any] = {}  # settings of tool_search in force where the config keeps its defaults
+    listing_of: Callable[[View, int | None], Listing] | None = None
+    """Its own listing, from the view and the context length; None: the daemon's, within the budget."""
+    bridge_of: Callable[[View, Listing, bool], list[dict[str, Any]]] | None = None
+    """Its own bridge tools, from the view, the listing and whether that is handed apart; None: the three."""
+    interpreter: Callable[[], Interpreter] = Interpreter
