@@ -24,6 +24,8 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     names_per_describe: int = 32
     entries_per_call: int = 64
     query_chars: int = 4096  # longer queries are cut: no tool is named by its 4,097th character
+    fruitless_searches: int = 3  # in a row without a call: two rewordings are worth it, then "not present"
+    remembered_queries: int = 256  # of a session, to know one that comes again; 16 bytes each
     # --- servers --------------------------------------------------------------------------------
     started_servers: int = 128  # of more, the rest is `not_started`
     concurrent_starts: int = (

@@ -19,6 +19,7 @@ from toolsearchd.catalog.model import Tool
 from toolsearchd.disclosure.dialects import DIALECTS
 from toolsearchd.disclosure.dialects.base import Answer, Calls
 from toolsearchd.disclosure.explanation import explain
+from toolsearchd.disclosure.history import SearchHistory
 from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.disclosure.view import Assembled, View
 from toolsearchd.dispatch.queue import Queue
@@ -58,6 +59,9 @@ class Session:
         self._limits = limits
         self._interpreter = DIALECTS[key.dialect].interpreter()
         self._shown: dict[str, str] = {}  # public name → digest of the definition that describe showed
+        self._history = self._interpreter.history = SearchHistory(
+            fruitless=limits.fruitless_searches, remembered=limits.remembered_queries
+        )
         self._held: Assembled | None = None  # the listing this session was given
         self._opened_at = time.monotonic()
         self.searches = 0
@@ -184,6 +188,7 @@ class Session:
         on_progress: OnProgress | None = None,
     ) -> None:
         """Takes a batch under `key`; `deliver` gets the reply, once. Raises what refuses it whole."""
+        self._history.note_call()
         requests = parse_calls(args, max_entries=self._limits.entries_per_call, rules=self.argument_rules)
         self.calls += len(requests)
         self._dispatcher.submit(self, key, requests, lambda reply: deliver(self._stamped(reply)), on_progress)
@@ -219,6 +224,7 @@ class Session:
             "open": len(self.queue.batches),
             "uptime_s": round(time.monotonic() - self._opened_at, 1),
             "searches": self.searches,
+            "searches_without_call": self._history.without_call,
             "calls": self.calls,
         }
 

@@ -21,7 +21,8 @@ from toolsearchd.disclosure import listing as listings
 from toolsearchd.disclosure.bridge import BRIDGE_NAMES, bridge_tools, function, search_description
 from toolsearchd.disclosure.budget import listing_budget
 from toolsearchd.disclosure.dialects.base import Dialect
-from toolsearchd.disclosure.hints import NOT_FOUND, RETRY, hint_for
+from toolsearchd.disclosure.hints import NOT_FOUND, REPEATED, RETRY, hint_for
+from toolsearchd.disclosure.history import SearchHistory
 from toolsearchd.disclosure.names import Names
 from toolsearchd.disclosure.requests import parse_limit, parse_names, parse_queries
 from toolsearchd.disclosure.sanitise import clipped, plain_line
@@ -137,8 +138,11 @@ class View:
 
     # --- tool_search ----------------------------------------------------------------------------------
 
-    def search(self, args: Mapping[str, Any]) -> dict[str, Any]:
-        """The reply's fields. Raises BAD_ARGUMENTS or TOO_MANY."""
+    def search(self, args: Mapping[str, Any], history: SearchHistory | None = None) -> dict[str, Any]:
+        """The reply's fields. Raises BAD_ARGUMENTS or TOO_MANY.
+
+        `history`: the session's; the daemon's own words say `repeat` and "not present" by it.
+        """
         settings, dialect = self.settings, self.dialect
         queries = parse_queries(
             args,
@@ -148,10 +152,27 @@ class View:
         )
         limit = parse_limit(args, default=settings.search_default_limit, most=settings.max_search_limit)
         tools: dict[str, dict[str, Any]] = {}
-        results = [self._group(query, limit, tools) for query in queries]
+        if history is not None:
+            history.enter((self.snapshot.generation, self.grant))
+        hopeless = history is not None and history.is_hopeless
+        results = [self._group(query, limit, tools, hopeless) for query in queries]
+        if history is not None:
+            self._tell_repeats(results, history.note_search(results))
         return {"queries": queries, "total_available": len(self), "results": results, "tools": tools}
 
-    def _group(self, query: str, limit: int, tools: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    def _tell_repeats(self, results: list[dict[str, Any]], times: list[int]) -> None:
+        """`repeat`: which time it is that this query gets this answer, from the second on."""
+        if not self.dialect.shows_near:
+            return
+        for group, time in zip(results, times, strict=True):
+            if time > 1:
+                group["repeat"] = time
+                if group["matches"]:
+                    group["hint"] = REPEATED
+
+    def _group(
+        self, query: str, limit: int, tools: dict[str, dict[str, Any]], hopeless: bool
+    ) -> dict[str, Any]:
         found = self._searcher.search(query, limit)
         matches = [self._entry(hit.doc) for hit in found.matches]
         tools.update(matches)
@@ -166,13 +187,14 @@ class View:
                 group["absent_product"] = found.absent_product
         if not matches and self.sources:
             group["available_sources"] = self._source_lines
-            group["hint"] = self._hint(query, found)
+            group["hint"] = self._hint(query, found, hopeless)
         return group
 
-    def _hint(self, query: str, found: Group) -> str:
+    def _hint(self, query: str, found: Group, hopeless: bool) -> str:
         if not self.dialect.shows_near:
             return RETRY
-        return hint_for(query, found, all_ready=all(source.available for source in self.sources))
+        all_ready = all(source.available for source in self.sources)
+        return hint_for(query, found, all_ready=all_ready, hopeless=hopeless)
 
     @cached_property
     def _source_lines(self) -> list[dict[str, Any]]:

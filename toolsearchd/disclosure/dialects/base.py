@@ -15,6 +15,7 @@ from toolsearchd.disclosure.bridge import CALL, DESCRIBE, SEARCH, TEXTS, BridgeT
 from toolsearchd.disclosure.listing import Listing
 
 if TYPE_CHECKING:
+    from toolsearchd.disclosure.history import SearchHistory
     from toolsearchd.disclosure.view import View
 
 Verb = Literal["search", "describe", "call"]
@@ -40,14 +41,15 @@ class Calls(msgspec.Struct, frozen=True, kw_only=True):
 class Interpreter:
     """One session's talk in a dialect: made at hello, it may remember what the session was shown.
 
-    This one speaks the daemon's own three tools and remembers nothing. Pure: a view and a model's arguments
-    in, an answer out; whatever is wrong with the arguments is a `ToolsearchdError`.
+    This one speaks the daemon's own three tools. Pure: a view and a model's arguments in, an answer out;
+    whatever is wrong with the arguments is a `ToolsearchdError`.
     """
 
     verbs: ClassVar[Mapping[str, Verb]] = {SEARCH: "search", DESCRIBE: "describe", CALL: "call"}
+    history: SearchHistory | None = None  # of the session, which counts its calls there
 
     def search(self, view: View, args: Mapping[str, Any]) -> Answer:
-        fields = view.search(args)
+        fields = view.search(args, self.history)
         found = sum(len(group["matches"]) for group in fields["results"])
         return Answer(value=fields, fields=fields, queries=fields["queries"], found=found)
 
@@ -76,7 +78,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     exact_names: bool = False  # describe and call take the exact name and no other form
     count_by_chars: bool = False  # ceil(characters / 4) instead of the tokenizer
     reevaluates: bool = False  # each assemble gives the newest listing; nothing is held
-    shows_near: bool = True  # replies carry `near`, `unknown` and `absent_product`
+    shows_near: bool = True  # replies carry `near`, `unknown`, `absent_product` and `repeat`
     bridges: bool = True  # False: every tool is shown directly
     bridges_nothing: bool = True  # a bridge stands while granted servers are still to come
     texts: BridgeTexts = TEXTS
