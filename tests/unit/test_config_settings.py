@@ -142,7 +142,7 @@ servers:
 environment: {file: ~/e, pass: [A]}
 profiles:
   second: {match: {client: [a, "b*"]}, tools: [t], dialect: hermes, context_length: 1000, encoding: x,
-           approval: ask, pins: [p], enabled: off, options: {k: v}}
+           approval: ask, pins: [p], enabled: off, options: {listing: off}}
   default: {servers: []}
 approval: {default: deny, wait_s: 1.5, rules: [{profile: p, server: s, tool: t, annotation: a,
            arguments: {x: 1}, then: allow}]}

@@ -20,7 +20,9 @@ from toolsearchd.actors.cataloger import Cataloger
 from toolsearchd.actors.slices import Slices
 from toolsearchd.actors.worker import Worker, WorkerError
 from toolsearchd.catalog.grant import Grant
+from toolsearchd.config.profile import settings_under
 from toolsearchd.config.settings import Settings
+from toolsearchd.config.tool_search import ToolSearch
 from toolsearchd.disclosure.dialects import DIALECTS
 from toolsearchd.disclosure.texts import ToolTexts
 from toolsearchd.disclosure.tokens import encoding_for, estimate_tokens, is_estimated
@@ -85,18 +87,21 @@ class Evaluator:
 
     async def prepare(self, key: ViewKey) -> None:
         """Waits until the index that the key's ranker needs is compiled."""
-        await self._cataloger.ensure_analyzer(self._ranker(key.dialect))
+        ranker = self._tool_search(key).ranker
+        await self._cataloger.ensure_analyzer(ranker if ranker != "default" else DIALECTS[key.dialect].ranker)
 
     def view(self, key: ViewKey) -> View:
         """The key's view of the newest snapshot."""
         cached = (key.grant, key.dialect, key.profile)
         view = self._views.get(cached)
         if view is None:
+            profile = self._settings().profiles.get(key.profile)
             view = self._views[cached] = View(
                 self._cataloger.snapshot,
                 key.grant,
                 dialect=DIALECTS[key.dialect],
-                settings=self._settings().tool_search,
+                settings=self._tool_search(key),
+                pins=profile.pins if profile else (),
                 limits=self._limits,
                 texts=self._texts,
             )
@@ -129,9 +134,10 @@ class Evaluator:
         current = self._assembled.get(key)
         return current is not None and current.version != held.version
 
-    def _ranker(self, dialect: str) -> str:
-        configured = self._settings().tool_search.ranker
-        return configured if configured != "default" else DIALECTS[dialect].ranker
+    def _tool_search(self, key: ViewKey) -> ToolSearch:
+        settings = self._settings()
+        presets = DIALECTS[key.dialect].presets
+        return settings_under(settings.tool_search, presets, settings.profiles.get(key.profile))
 
     def changed(self) -> None:
         """There is a new snapshot, or other settings: every view is made anew."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable
-from fnmatch import fnmatchcase
 from pathlib import PurePath
 from typing import Any
 
@@ -16,7 +15,8 @@ from toolsearchd.actors.evaluator import Evaluator, ViewKey
 from toolsearchd.actors.peer import Peer
 from toolsearchd.actors.session import Session
 from toolsearchd.catalog.grant import Grant
-from toolsearchd.config.settings import Profile, Settings
+from toolsearchd.config.profile import Profile
+from toolsearchd.config.settings import Settings
 from toolsearchd.disclosure.dialects import DIALECTS
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
@@ -134,7 +134,7 @@ class Sessions:
             (
                 name
                 for name, profile in profiles.items()
-                if name != DEFAULT_PROFILE and _matches(profile, hello.client)
+                if name != DEFAULT_PROFILE and profile.matches(hello.client)
             ),
             DEFAULT_PROFILE,
         )
@@ -165,10 +165,6 @@ class Sessions:
                 "BAD_ARGUMENTS", f"no dialect {name[:64]!r}; there are {', '.join(sorted(DIALECTS))}"
             )
         return name
-
-
-def _matches(profile: Profile, client: str) -> bool:
-    return any(fnmatchcase(client, glob) for glob in profile.match_clients)
 
 
 def _grant_of(profile: Profile | None, projects: tuple[str, ...]) -> Grant:

@@ -179,7 +179,7 @@ class SnapshotCompile:
             if definition.name in seen:  # a server that lists a name twice means the first
                 continue
             seen.add(definition.name)
-            public = public_name(source.name, definition.name)
+            public = public_name_of(source, definition.name)
             digest = document_digest(source, definition.digest, aliases_for(source, definition.name))
             doc = by_name.get(definition.name, -1)
             if doc < 0 or self._digests[doc] != digest:
@@ -284,7 +284,7 @@ def document_of(source: Source, definition: Definition) -> Document:
     top, nested = _properties(definition.input_schema)
     exposed = definition.name if source.kind == "plugin" else hermes_name(source.name, definition.name)
     return Document(
-        key=public_name(source.name, definition.name),
+        key=public_name_of(source, definition.name),
         name=definition.name,
         server=source.name,
         exposed=exposed,
@@ -295,6 +295,11 @@ def document_of(source: Source, definition: Definition) -> Document:
         aliases=aliases_for(source, definition.name),
         kind=source.kind,
     )
+
+
+def public_name_of(source: Source, tool: str) -> str:
+    """An agent knows its own tools by their own names; all others have the public name of the pair."""
+    return tool if source.kind == "plugin" else public_name(source.name, tool)
 
 
 def documents_of(source: Source) -> list[Document]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
@@ -46,11 +47,7 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True):
 
     def allows_tool(self, tool: Tool) -> bool:
         """May this tool be seen, its source being allowed?"""
-        if self.tools != ALL and not any(
-            fnmatchcase(form, glob)
-            for glob in self.tools
-            for form in (tool.name, f"{tool.server}/{tool.name}", tool.public_name)
-        ):
+        if self.tools != ALL and not matches_tool(self.tools, tool):
             return False
         return all(grant.allows_tool(tool) for grant in self.narrower)
 
@@ -76,3 +73,9 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True):
         return any(fnmatchcase(name, glob) for glob in self.servers) and all(
             grant._allows_server(name) for grant in self.narrower
         )
+
+
+def matches_tool(globs: Iterable[str], tool: Tool) -> bool:
+    """Does a glob match the tool's own name, `server/tool` or the public name?"""
+    forms = (tool.name, f"{tool.server}/{tool.name}", tool.public_name)
+    return any(fnmatchcase(form, glob) for glob in globs for form in forms)

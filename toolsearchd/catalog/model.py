@@ -44,6 +44,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     rejected: tuple[str, ...] = ()  # tools left out for their own faults: "name: reason"
     kind: SourceKind = "mcp"
     project: str = ""  # root of the project whose config named it; empty: the user's own
+    pins: tuple[str, ...] = ()  # globs of its tools that stay direct for everyone
     spec_digest: str = ""  # identity of the server behind it
     aliases: tuple[tuple[str, tuple[str, ...]], ...] = ()  # (tool glob, extra words to index)
 

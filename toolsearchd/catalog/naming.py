@@ -55,6 +55,11 @@ def hermes_name(server: str, tool: str) -> str:
     return f"{PREFIX}{_UNSAFE_HERMES.sub('_', server)}__{_UNSAFE_HERMES.sub('_', tool)}"
 
 
+def hermes_v1_name(server: str, tool: str) -> str:
+    """The reference's name until mid-2026: single underscores, so that two pairs may meet in one."""
+    return f"mcp_{_UNSAFE_HERMES.sub('_', server)}_{_UNSAFE_HERMES.sub('_', tool)}"
+
+
 CandidateKind = Literal["native", "utility", "plugin"]
 
 
@@ -64,6 +69,7 @@ class Candidate(NamedTuple):
     server: str
     tool: str
     kind: CandidateKind = "native"
+    wanted: str = ""  # where another name than `hermes_name` is wanted
 
 
 class Registered(NamedTuple):
@@ -87,7 +93,10 @@ def register_names(candidates: Iterable[Candidate], owned: Mapping[str, str] | N
     owned = owned or {}
     wanted: dict[str, list[Candidate]] = {}
     for candidate in candidates:
-        name = candidate.tool if candidate.kind == "plugin" else hermes_name(candidate.server, candidate.tool)
+        name = candidate.wanted
+        if not name:
+            own = candidate.kind == "plugin"
+            name = candidate.tool if own else hermes_name(candidate.server, candidate.tool)
         wanted.setdefault(name, []).append(candidate)
     registered: list[Registered] = []
     skipped: dict[str, str] = {}

@@ -19,6 +19,8 @@ from toolsearchd.config.document import Document, Path, problem_at
 from toolsearchd.config.entry import EntryReader
 from toolsearchd.config.expand import ExpandContext
 from toolsearchd.config.model import Origin, Problem
+from toolsearchd.config.profile import Profile
+from toolsearchd.config.section import Count, Seconds, Section, Text, Then
 from toolsearchd.config.sources import FORMATS, format_of
 from toolsearchd.config.tool_search import (
     Connectors,
@@ -30,24 +32,15 @@ from toolsearchd.config.tool_search import (
 from toolsearchd.config.yaml_text import parse_yaml
 from toolsearchd.limits import Limits
 
-Then = Literal["allow", "ask", "deny"]
-Count = Annotated[int, msgspec.Meta(ge=1)]
-Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
-Text = Annotated[str, msgspec.Meta(min_length=1)]
 
-
-class _Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of what is strict: an unknown key is an error."""
-
-
-class SourceFile(_Section, frozen=True, kw_only=True):
+class SourceFile(Section, frozen=True, kw_only=True):
     """A config named by the person: trusted, a project's too."""
 
     path: Text
     format: str = "auto"
 
 
-class Environment(_Section, frozen=True, kw_only=True):
+class Environment(Section, frozen=True, kw_only=True):
     """What servers get besides their own env: a file of NAME=value lines, and variables passed on."""
 
     file: str | None = None
@@ -57,32 +50,7 @@ class Environment(_Section, frozen=True, kw_only=True):
     )
 
 
-class Match(_Section, frozen=True, kw_only=True):
-    client: str | tuple[str, ...] = "*"
-
-
-class Profile(_Section, frozen=True, kw_only=True):
-    """What sessions of a client see, and how."""
-
-    match: Match | None = None
-    servers: tuple[str, ...] = ("*",)
-    tools: tuple[str, ...] = ("*",)
-    dialect: str | None = None
-    context_length: Count | None = None
-    encoding: str | None = None
-    approval: Then | None = None
-    pins: tuple[str, ...] = ()
-    enabled: Literal["auto", "on", "off", "fit"] | bool | None = None
-    options: dict[str, Any] = msgspec.field(default_factory=dict)
-
-    @property
-    def match_clients(self) -> tuple[str, ...]:
-        if self.match is None:
-            return ()
-        return (self.match.client,) if isinstance(self.match.client, str) else self.match.client
-
-
-class ApprovalRule(_Section, frozen=True, kw_only=True):
+class ApprovalRule(Section, frozen=True, kw_only=True):
     """First match wins; what is not given matches everything."""
 
     then: Then
@@ -93,25 +61,25 @@ class ApprovalRule(_Section, frozen=True, kw_only=True):
     arguments: dict[str, Any] | None = None
 
 
-class Approval(_Section, frozen=True, kw_only=True):
+class Approval(Section, frozen=True, kw_only=True):
     default: Literal["allow", "ask", "deny", "ask-destructive"] = "ask-destructive"
     rules: tuple[ApprovalRule, ...] = ()
     wait_s: Seconds = 60.0
 
 
-class Hook(_Section, frozen=True, kw_only=True):
+class Hook(Section, frozen=True, kw_only=True):
     command: Text | Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
     match: dict[str, Any] | None = None
     timeout_s: Seconds = 10.0
     on_error: Literal["open", "closed"] = "closed"
 
 
-class Hooks(_Section, frozen=True, kw_only=True):
+class Hooks(Section, frozen=True, kw_only=True):
     pre_call: tuple[Hook, ...] = ()
     post_call: tuple[Hook, ...] = ()
 
 
-class Journal(_Section, frozen=True, kw_only=True):
+class Journal(Section, frozen=True, kw_only=True):
     arguments: bool = False
     max_bytes: Count = 64 * 1024 * 1024
     keep: Count = 5
@@ -250,10 +218,15 @@ class _Loader:
         if not isinstance(value, Mapping):
             self._error("expected a mapping of profile name to profile", ("profiles",))
             return {}
-        return {
-            name: self._converted(profile or {}, ("profiles", name), Profile, Profile())
-            for name, profile in value.items()
-        }
+        return {name: self._profile(name, profile or {}) for name, profile in value.items()}
+
+    def _profile(self, name: str, value: object) -> Profile:
+        path = ("profiles", name)
+        profile = self._converted(value, path, Profile, Profile())
+        assert isinstance(profile, Profile)
+        _, odd = profile.tool_search(ToolSearch())
+        self._warn_all((*path, "options"), odd)
+        return profile
 
     def _section(self, value: Mapping[str, Any], key: str, kind: Any) -> Any:
         given = value.get(key)

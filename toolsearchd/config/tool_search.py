@@ -53,7 +53,12 @@ def resolve_tool_search(section: object) -> tuple[ToolSearch, Warnings]:
         return ToolSearch(), [
             ("", f"expected a mapping or a boolean, not {_shown(section)}; defaults in force")
         ]
-    return _Resolver(section).resolve()
+    return _Resolver(section, ToolSearch()).resolve()
+
+
+def overridden(base: ToolSearch, section: Mapping[str, Any]) -> tuple[ToolSearch, Warnings]:
+    """`base` with what a section of some keys says; an odd value leaves the base's in force."""
+    return _Resolver(section, base).resolve()
 
 
 def with_presets(settings: ToolSearch, presets: Mapping[str, Any]) -> ToolSearch:
@@ -86,20 +91,22 @@ def resolve_connectors(section: object) -> tuple[Connectors, Warnings]:
 
 
 class _Resolver:
-    def __init__(self, section: Mapping[str, Any]) -> None:
+    def __init__(self, section: Mapping[str, Any], base: ToolSearch) -> None:
         self._section = section
+        self._base = base
         self.warnings: Warnings = []
 
     def resolve(self) -> tuple[ToolSearch, Warnings]:
-        most = self._int("max_search_limit", 25, 1, 50)
+        base = self._base
+        most = self._int("max_search_limit", base.max_search_limit, 1, 50)
         settings = ToolSearch(
-            enabled=self._choice("enabled", "auto", ("fit",)),
-            fit_pct=self._float("fit_pct", 10.0),
-            threshold_pct=self._float("threshold_pct", 5.0),
+            enabled=self._choice("enabled", base.enabled, ("fit",)),
+            fit_pct=self._float("fit_pct", base.fit_pct),
+            threshold_pct=self._float("threshold_pct", base.threshold_pct),
             max_search_limit=most,
-            search_default_limit=self._int("search_default_limit", 5, 1, most),
-            listing=self._choice("listing", "auto", ()),
-            listing_max_tokens=self._int("listing_max_tokens", 4000, 200, 60_000),
+            search_default_limit=self._int("search_default_limit", base.search_default_limit, 1, most),
+            listing=self._choice("listing", base.listing, ()),
+            listing_max_tokens=self._int("listing_max_tokens", base.listing_max_tokens, 200, 60_000),
             ranker=self._ranker(),
             aliases=self._aliases(),
             defer=self._defer(),
@@ -150,14 +157,15 @@ class _Resolver:
         return clamped
 
     def _ranker(self) -> Any:
-        value = self._section.get("ranker", "default")
+        value = self._section.get("ranker", self._base.ranker)
         if value in ("default", "hermes", "hermes-v1"):
             return value
-        self._warn("ranker", f"{_shown(value)} is none of default, hermes, hermes-v1; default in force")
-        return "default"
+        in_force = self._base.ranker
+        self._warn("ranker", f"{_shown(value)} is none of default, hermes, hermes-v1; {in_force} in force")
+        return in_force
 
     def _aliases(self) -> dict[str, tuple[str, ...]]:
-        value = self._section.get("aliases") or {}
+        value = self._section.get("aliases", self._base.aliases) or {}
         if not isinstance(value, Mapping):
             self._warn("aliases", "expected a mapping of tool or server glob to words; none in force")
             return {}
@@ -171,14 +179,14 @@ class _Resolver:
         return found
 
     def _defer(self) -> tuple[str, ...] | None:
-        value = self._section.get("defer")
+        value = self._section.get("defer", self._base.defer)
         if value is None:
             return None
         if not isinstance(value, list | tuple | set | frozenset):
             self._warn(
                 "defer", f"expected a list of tool names, not {_shown(value)}; the default set in force"
             )
-            return None
+            return self._base.defer
         return tuple(name for name in (str(item).strip() for item in value) if name)
 
 

@@ -47,9 +47,12 @@ _NOTHING = "No tool is behind this search at the moment; servers may still be st
 
 def search_description(texts: BridgeTexts, count: int, shown: Listing) -> str:
     """The constant text, then what depends on the catalog: how many tools hide, and the listing."""
-    hidden = f"{count} tools are behind this search." if count else _NOTHING
-    lines = [texts.search, f"{hidden} {_FORM_NOTES[shown.form]}".strip()]
+    lines = [texts.search, f"{hidden_count(count)} {_FORM_NOTES[shown.form]}".strip()]
     return "\n".join([*lines, shown.text] if shown.text else lines)
+
+
+def hidden_count(count: int) -> str:
+    return f"{count} tools are behind this search." if count else _NOTHING
 
 
 def bridge_tools(
@@ -77,9 +80,9 @@ def bridge_tools(
     }
     calls = {"type": "array", "minItems": 1, "items": entry}
     return [
-        function(SEARCH, search_text, _object(required="queries", queries=queries, limit=limit)),
-        function(DESCRIBE, texts.describe, _object(required="names", names=names)),
-        function(CALL, texts.call, _object(required="calls", calls=calls)),
+        bridge_tool(SEARCH, search_text, required="queries", queries=queries, limit=limit),
+        bridge_tool(DESCRIBE, texts.describe, required="names", names=names),
+        bridge_tool(CALL, texts.call, required="calls", calls=calls),
     ]
 
 
@@ -91,5 +94,7 @@ def function(name: str, description: str, parameters: Any) -> dict[str, Any]:
     }
 
 
-def _object(*, required: str, **properties: Any) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": [required]}
+def bridge_tool(name: str, description: str, /, *, required: str, **properties: Any) -> dict[str, Any]:
+    """A bridge tool whose parameters are these JSON schemas by name, one of them required."""
+    parameters = {"type": "object", "properties": properties, "required": [required]}
+    return function(name, description, parameters)

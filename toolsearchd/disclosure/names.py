@@ -74,7 +74,9 @@ class Names:
             return docs
         own = {(tool.server, tool.name): by_public[tool.public_name] for tool in tools}
         kept = register_names(
-            Candidate(tool.server, tool.name, "plugin" if tool.kind == "plugin" else "native")
+            Candidate(
+                tool.server, tool.name, "plugin" if tool.kind == "plugin" else "native", self.name_of(tool)
+            )
             for tool in tools
         )
         docs = {one.name: own[one.server, one.tool] for one in kept.registered}

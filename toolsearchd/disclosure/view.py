@@ -13,10 +13,10 @@ from typing import Any
 
 import msgspec
 
-from toolsearchd.catalog.grant import Grant
+from toolsearchd.catalog.grant import Grant, matches_tool
 from toolsearchd.catalog.model import Source, Tool
 from toolsearchd.catalog.snapshot import Snapshot
-from toolsearchd.config.tool_search import ToolSearch, with_presets
+from toolsearchd.config.tool_search import ToolSearch
 from toolsearchd.disclosure import listing as listings
 from toolsearchd.disclosure.bridge import BRIDGE_NAMES, bridge_tools, function, search_description
 from toolsearchd.disclosure.budget import listing_budget
@@ -27,7 +27,7 @@ from toolsearchd.disclosure.names import Names
 from toolsearchd.disclosure.requests import parse_limit, parse_names, parse_queries
 from toolsearchd.disclosure.sanitise import clipped, plain_line
 from toolsearchd.disclosure.texts import ToolTexts
-from toolsearchd.disclosure.tiers import fit_tokens, no_bridge_because, tier_of
+from toolsearchd.disclosure.tiers import fit_tokens, no_bridge_because, threshold_tokens, tier_of
 from toolsearchd.disclosure.tokens import chars4_of
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.index.searcher import Group, Searcher
@@ -59,16 +59,18 @@ class View:
         dialect: Dialect,
         settings: ToolSearch,
         limits: Limits,
+        pins: tuple[str, ...] = (),
         texts: ToolTexts | None = None,
     ) -> None:
-        """`settings`: the config's; the dialect's presets are applied here.
+        """`settings`: those in force for this dialect and profile. `pins`: globs of tools kept direct.
 
         `texts`: shared by the views of successive snapshots, so that what did not change costs nothing.
         """
         self.snapshot = snapshot
         self.grant = grant
         self.dialect = dialect
-        self.settings = with_presets(settings, dialect.presets)
+        self.settings = settings
+        self._pins = pins
         self._limits = limits
         self._texts = texts or ToolTexts()
         self._texts.trim(len(snapshot))
@@ -94,6 +96,39 @@ class View:
     def granted_tools(self) -> Iterator[Tool]:
         """In catalog order."""
         return self.snapshot.iter_tools(self.mask)
+
+    @cached_property
+    def tools_by_name(self) -> dict[str, Tool]:
+        """The granted tools by the name that the dialect shows; the first of a name."""
+        named: dict[str, Tool] = {}
+        for tool in self.granted_tools():
+            named.setdefault(self.name_of(tool), tool)
+        return named
+
+    @cached_property
+    def pinned(self) -> list[Tool]:
+        """Granted tools that stay direct whatever hides, by the profile's word or their server's; by name."""
+        pinned = [tool for tool in self.granted_tools() if self._is_pinned(tool)]
+        return sorted(pinned, key=self.name_of)
+
+    def _is_pinned(self, tool: Tool) -> bool:
+        if matches_tool(self._pins, tool):
+            return True
+        source = self._source_by_name[tool.server]
+        return bool(source.pins) and matches_tool(source.pins, tool)
+
+    @cached_property
+    def _source_by_name(self) -> dict[str, Source]:
+        return {source.name: source for source in self.sources}
+
+    @property
+    def deferred_count(self) -> int:
+        """How many tools hide where a bridge stands."""
+        return len(self) - len(self.pinned)
+
+    def name_of(self, tool: Tool) -> str:
+        """The name under which the dialect shows the tool."""
+        return self._names.name_of(tool)
 
     @cached_property
     def sources(self) -> list[Source]:
@@ -228,7 +263,7 @@ class View:
                 "description": found.description,
                 "required": found.required,
             }
-            entry = self._entries[doc] = (self._names.name_of(tool), told)
+            entry = self._entries[doc] = (self.name_of(tool), told)
         return entry
 
     # --- tool_describe --------------------------------------------------------------------------------
@@ -245,7 +280,7 @@ class View:
             elif (tool := self.resolve(name)) is None:
                 missing.append(name)
             else:
-                tools[self._names.name_of(tool)] = self._texts.described(tool.definition)
+                tools[self.name_of(tool)] = self._texts.described(tool.definition)
         reply: dict[str, Any] = {"tools": tools}
         if missing:
             reply["not_found"] = [clipped(name, SHOWN_NAME_CHARS) for name in missing]
@@ -268,8 +303,11 @@ class View:
     def listed_servers(self) -> list[listings.ListedServer]:
         """What a listing is rendered from."""
         tools: dict[str, list[tuple[str, str]]] = {}
+        pinned = {tool.public_name for tool in self.pinned}
         for tool in self.granted_tools():
-            pair = (self._names.name_of(tool), self._texts.short(tool.definition))
+            if tool.public_name in pinned:
+                continue  # its schema is there already
+            pair = (self.name_of(tool), self._texts.short(tool.definition))
             tools.setdefault(tool.server, []).append(pair)
         servers = []
         for source in self.sources:
@@ -303,33 +341,38 @@ class View:
         direct_because = "disclosure is direct" if not self.dialect.bridges else ""
         direct_because = direct_because or no_bridge_because(
             settings.enabled,
-            deferrable=len(self),
+            deferrable=self.deferred_count,
             expected=bool(self.sources) and self.dialect.bridges_nothing,
             fit_tokens=fit_tokens(settings.fit_pct, context_length),
             eager_tokens=lambda: self.eager_tokens(count),
+            threshold_tokens=(
+                threshold_tokens(settings.threshold_pct, context_length)
+                if self.dialect.activation == "threshold"
+                else 0
+            ),
         )
         if direct_because:
             return self._assembled_direct(budget, direct_because)
         shown = self._listing(context_length, budget, count)
         tools = self._bridge(shown, separate_listing)
         fields = {
-            "tools": tools,
+            "tools": tools + [self.direct(tool) for tool in self.pinned],
             "listing": shown.text,
             "tier": tier_of(shown.form),
             "listing_form": shown.form,
             "listing_tokens": shown.tokens,
             "budget_tokens": budget,
-            "deferred_count": len(self),
+            "deferred_count": self.deferred_count,
         }
         estimated = estimate and not self.dialect.count_by_chars
         if estimated:
             fields["estimate"] = True
         why = (
-            f"{len(self)} tools behind the bridge; listing {shown.form}: "
+            f"{self.deferred_count} tools behind the bridge; listing {shown.form}: "
             f"{'about ' if estimated else ''}{shown.tokens} of {budget} tokens"
         )
         digest = blake2b(shown.text.encode("utf-8", "surrogatepass"), digest_size=8)
-        digest.update(msgspec.json.encode(tools))
+        digest.update(msgspec.json.encode(fields["tools"]))
         return self._finished(fields, digest.hexdigest(), why)
 
     def _listing(self, context_length: int | None, budget: int, count: Count) -> listings.Listing:
@@ -345,7 +388,7 @@ class View:
         texts = self.dialect.texts
         return bridge_tools(
             texts,
-            texts.search if separate_listing else search_description(texts, len(self), shown),
+            texts.search if separate_listing else search_description(texts, self.deferred_count, shown),
             default_limit=self.settings.search_default_limit,
             most_matches=self.settings.max_search_limit,
             most_queries=self.dialect.max_queries,
@@ -360,7 +403,7 @@ class View:
 
     def _assembled_direct(self, budget: int, why: str) -> Assembled:
         fields: dict[str, Any] = {
-            "tools": [self._direct(tool) for tool in self.granted_tools()],
+            "tools": [self.direct(tool) for tool in self.granted_tools()],
             "listing": "",
             "tier": 0,
             "listing_form": "none",
@@ -370,7 +413,7 @@ class View:
         }
         digest = blake2b(digest_size=8)
         for tool in self.granted_tools():
-            digest.update(f"{self._names.name_of(tool)}\0{tool.definition.digest}\0".encode())
+            digest.update(f"{self.name_of(tool)}\0{tool.definition.digest}\0".encode())
         return self._finished(fields, digest.hexdigest(), why)
 
     def _finished(self, fields: dict[str, Any], version: str, why: str) -> Assembled:
@@ -379,13 +422,14 @@ class View:
         )
         return Assembled(fields | {"version": version}, version, sources, why)
 
-    def _direct(self, tool: Tool) -> dict[str, Any]:
+    def direct(self, tool: Tool) -> dict[str, Any]:
+        """The tool's definition as a model is given it."""
         described = self._texts.described(tool.definition)
-        return function(self._names.name_of(tool), described["description"], described["parameters"])
+        return function(self.name_of(tool), described["description"], described["parameters"])
 
     @cached_property
     def _schema_texts(self) -> list[str]:
-        return [msgspec.json.encode(self._direct(tool)).decode() for tool in self.granted_tools()]
+        return [msgspec.json.encode(self.direct(tool)).decode() for tool in self.granted_tools()]
 
     @cached_property
     def _countable(self) -> bool:

@@ -40,6 +40,8 @@ def prepare(
     try:
         if rules == "hermes":
             return check.by_reference(arguments)
+        if rules == "hermes-v1":
+            return check.by_coercion(arguments)
         return check.by_default(arguments)
     except _Unjudged as unjudged:
         if unvalidatable == "refuse":
@@ -121,6 +123,11 @@ class _Check:
         if self._accepts(made):
             return made
         raise self._invalid(made, self._mismatches(made))
+
+    def by_coercion(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Coercion at the top level and no judgement: the reference of June 2026."""
+        self._bound_value(arguments)
+        return coerce_hermes(arguments, self._own_schema())
 
     def _bound(self, arguments: dict[str, Any]) -> None:
         self._bound_value(arguments)

@@ -2,8 +2,8 @@
 
 `calls` as a list, as one object, as JSON text of either; a lone name/arguments; under the default rules also
 arguments beside the name, one level of `tool_call` inside `tool_call`, and the envelope of a function call.
-A repair happens only where the text has one reading. The `hermes` rules read what the reference reads and
-refuse what it refuses, as a whole.
+A repair happens only where the text has one reading. The `hermes` rules, of both releases, read what the
+reference reads and refuse what it refuses, as a whole.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import msgspec
 from toolsearchd.dispatch.jsontext import JsonFault, read_json, read_json_leniently
 from toolsearchd.errors import ToolsearchdError
 
-Rules = Literal["default", "hermes"]
+Rules = Literal["default", "hermes", "hermes-v1"]
 
 BRIDGE_TOOLS = ("tool_search", "tool_describe", "tool_call")
 SKELETON = '{"calls": [{"name": "mcp__server__tool", "arguments": {}}]}'
@@ -51,7 +51,7 @@ def parse_calls(
     or TOO_MANY where the request is refused as a whole; under the default rules that is only where nothing
     can be read, and an entry's own fault becomes that entry's error.
     """
-    if rules == "hermes":
+    if rules != "default":
         from toolsearchd.dispatch.shapes_hermes import parse_hermes_calls
 
         return parse_hermes_calls(args)

@@ -171,7 +171,7 @@ class HermesAnalyzer:
             counts[token] = counts.get(token, 0) + 1
             length += 1
         return Analysis(
-            document.exposed,
+            self._key(document),
             document.name,
             (length,),
             "\n".join(counts),
@@ -181,6 +181,9 @@ class HermesAnalyzer:
     def tokens(self, source: str) -> list[str]:
         """All tokens of a text, in order, repetitions included."""
         return [self._token(run) for run in _HERMES_RUN.findall(source)]
+
+    def _key(self, document: Document) -> str:
+        return document.exposed
 
     def _text(self, document: Document) -> str:
         name = document.exposed.removeprefix("mcp__").translate(_HERMES_SEPARATORS)
@@ -204,6 +207,13 @@ class HermesV1Analyzer(HermesAnalyzer):
     """The reference of June 2026: no stems, the `mcp` prefix counts as a word, no source label."""
 
     name = "hermes-v1"
+
+    def _key(self, document: Document) -> str:
+        """`mcp_<server>_<tool>`: its names had single underscores."""
+        server, end = document.exposed[5 : 5 + len(document.server)], 5 + len(document.server)
+        if not (document.exposed.startswith("mcp__") and document.exposed[end : end + 2] == "__"):
+            return document.exposed
+        return f"mcp_{server}_{document.exposed[end + 2 :]}"
 
     def _text(self, document: Document) -> str:
         name = document.exposed.translate(_HERMES_SEPARATORS)

@@ -94,6 +94,7 @@ class Upstream:
             truncated=self.listing.truncated,
             rejected=self.listing.rejected,
             project=self.spec.project,
+            pins=self.spec.pins,
             spec_digest=self.spec.digest,
         )
 

@@ -74,13 +74,18 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     label_of: Callable[[str], str] = str  # source name → its label in a listing
     max_queries: int
     max_names: int
-    argument_rules: Literal["default", "hermes"] = "default"
+    argument_rules: Literal["default", "hermes", "hermes-v1"] = "default"
     exact_names: bool = False  # describe and call take the exact name and no other form
     count_by_chars: bool = False  # ceil(characters / 4) instead of the tokenizer
     reevaluates: bool = False  # each assemble gives the newest listing; nothing is held
     shows_near: bool = True  # replies carry `near`, `unknown`, `absent_product` and `repeat`
     bridges: bool = True  # False: every tool is shown directly
     bridges_nothing: bool = True  # a bridge stands while granted servers are still to come
+    activation: Literal["any", "threshold"] = "any"
+    """Does any tool that may hide raise the bridge, or only schemas of `threshold_pct` of the context?"""
+    core_names: frozenset[str] = frozenset()  # names that are the agent's own and never hidden
+    unique_names: bool = False  # an agent whose own tools share a name, or take a core one, is refused
+    curated_defer: tuple[str, ...] = ()  # core tools hidden all the same, where the config names none
     texts: BridgeTexts = TEXTS
     presets: Mapping[str, Any] = {}  # settings of tool_search in force where the config keeps its defaults
     listing_of: Callable[[View, int | None], Listing] | None = None
