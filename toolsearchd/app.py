@@ -25,6 +25,7 @@ from toolsearchd.actors.listener import Listener
 from toolsearchd.actors.notifier import Notifier
 from toolsearchd.actors.runtime_dir import RuntimeDir, activated_sockets
 from toolsearchd.actors.sessions import Sessions
+from toolsearchd.actors.token_counts import TokenCounts
 from toolsearchd.actors.watcher import Watcher
 from toolsearchd.actors.worker import Worker
 from toolsearchd.catalog.model import Source
@@ -65,8 +66,9 @@ class Daemon:
             publish=self._sources_changed,
         )
         self.cataloger = Cataloger(sources=self._sources, worker=self.worker, limits=limits)
+        self.token_counts = TokenCounts(worker=self.worker, state_dir=places.state_dir)
         self.evaluator = Evaluator(
-            cataloger=self.cataloger, settings=self._settings, worker=self.worker, limits=limits
+            cataloger=self.cataloger, settings=self._settings, counts=self.token_counts, limits=limits
         )
         self.dispatcher = Dispatcher(
             upstream=self.fleet, settings=self._settings, activity=self.activity, limits=limits
@@ -116,6 +118,7 @@ class Daemon:
         # The fleet's work begins after READY: importing the MCP SDK alone takes a second.
         await stages.start("watcher", after(ready, self.watcher.run))
         await stages.start("worker", self.worker.run)
+        await stages.start("token counts", self.token_counts.run)
         await stages.start("fleet", after(ready, self.fleet.run))
         await stages.start("cataloger", self.cataloger.run)
         await stages.start("evaluator", self.evaluator.run)

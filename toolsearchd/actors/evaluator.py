@@ -1,7 +1,7 @@
 """Owns the views: what each (grant, dialect) sees of the newest snapshot, and the listing that fits.
 
 A view's mask and searcher are made when first asked for and live as long as their snapshot. Listings need
-token counts, which the worker process computes and this actor memoises by text; after a change it brings the
+token counts, which `TokenCounts` has or gets from the worker process; after a change it brings the
 listings in use up to date in the background, so that the next turn finds them ready. A snapshot never waits
 for counts: until they arrive, the listing in force stands.
 """
@@ -10,25 +10,24 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from functools import partial
-from hashlib import blake2b
 
 import msgspec
 import trio
 
 from toolsearchd.actors.cataloger import Cataloger
 from toolsearchd.actors.slices import Slices
-from toolsearchd.actors.worker import Worker, WorkerError
+from toolsearchd.actors.token_counts import TokenCounts
+from toolsearchd.actors.worker import WorkerError
 from toolsearchd.catalog.grant import Grant
 from toolsearchd.config.profile import settings_under
 from toolsearchd.config.settings import Settings
 from toolsearchd.config.tool_search import ToolSearch
 from toolsearchd.disclosure.dialects import DIALECTS
+from toolsearchd.disclosure.listing_steps import Count
 from toolsearchd.disclosure.texts import ToolTexts
-from toolsearchd.disclosure.tokens import encoding_for, estimate_tokens, is_estimated
+from toolsearchd.disclosure.tokens import UncountedError, encoding_for, estimate_tokens, is_estimated
 from toolsearchd.disclosure.view import Assembled, View
 from toolsearchd.limits import Limits
-from toolsearchd.worker import CountTokens
 
 log = logging.getLogger(__name__)
 
@@ -58,17 +57,16 @@ class ViewKey(msgspec.Struct, frozen=True, kw_only=True):
 
 class Evaluator:
     def __init__(
-        self, *, cataloger: Cataloger, settings: Callable[[], Settings], worker: Worker, limits: Limits
+        self, *, cataloger: Cataloger, settings: Callable[[], Settings], counts: TokenCounts, limits: Limits
     ) -> None:
         self._cataloger = cataloger
         self._settings = settings
-        self._worker = worker
         self._limits = limits
         self._views: dict[tuple[Grant, str, str], View] = {}
         self._assembled: dict[ViewKey, Assembled] = {}  # of the newest snapshot
         self._in_use: dict[ViewKey, None] = {}  # recently assembled keys, newest last
         self._texts = ToolTexts()  # cleaned and shortened once per definition, for all views
-        self._counts: dict[tuple[str, bytes], int] = {}
+        self._counts = counts
         self._work = trio.Event()
 
     @property
@@ -113,21 +111,37 @@ class Evaluator:
         self._in_use[key] = None
         while len(self._in_use) > _KEPT_ASSEMBLIES:
             self._in_use.pop(next(iter(self._in_use)))
-        encoding = key.encoding or encoding_for(key.model)
         while (found := self._assembled.get(key)) is None:
             view = self.view(key)
-            slices = Slices(self._limits.compile_slice_s)
-            for _ in view.prepare():
-                await slices.breathe()
-            estimated = not await self._count(encoding, view.texts_to_count())
+            assembled = await self._assemble(view, key)
             if view is self.view(key):  # else a newer snapshot came meanwhile
-                self._assembled[key] = view.assemble(
-                    context_length=key.context_length,
-                    count=partial(self._counted, encoding),
-                    separate_listing=key.separate_listing,
-                    estimate=estimated or is_estimated(encoding),
-                )
+                self._assembled[key] = assembled
         return found
+
+    async def _assemble(self, view: View, key: ViewKey) -> Assembled:
+        """First the counts of its parts, then, where one is chosen by those, of a whole listing."""
+        encoding = key.encoding or encoding_for(key.model)
+        slices = Slices(self._limits.compile_slice_s)
+        for _ in view.prepare():
+            await slices.breathe()
+        wanted = view.texts_to_count()
+        estimated = is_estimated(encoding)
+        while True:
+            count: Count
+            try:
+                count = await self._counts.known(encoding, wanted)
+            except WorkerError as error:
+                log.error("tokens can't be counted, estimates serve: %s", error)
+                count, estimated = estimate_tokens, True
+            try:
+                return view.assemble(
+                    context_length=key.context_length,
+                    count=count,
+                    separate_listing=key.separate_listing,
+                    estimate=estimated,
+                )
+            except UncountedError as missing:
+                wanted = [missing.text]
 
     def is_stale(self, key: ViewKey, held: Assembled) -> bool:
         """Would the key be given another listing now? False while the new one is not computed yet."""
@@ -144,25 +158,3 @@ class Evaluator:
         self._views.clear()
         self._assembled.clear()
         self._work.set()
-
-    async def _count(self, encoding: str, texts: list[str]) -> bool:
-        """Brings the counts up to date; False where the worker failed and they are estimates."""
-        unknown = [text for text in texts if (encoding, _digest(text)) not in self._counts]
-        if not unknown:
-            return True
-        try:
-            counts = await self._worker.ask(CountTokens(encoding, unknown), list[int])
-        except WorkerError as error:
-            log.error("tokens can't be counted, estimates serve: %s", error)
-            return False
-        for text, count in zip(unknown, counts, strict=True):
-            self._counts[encoding, _digest(text)] = count
-        return True
-
-    def _counted(self, encoding: str, text: str) -> int:
-        found = self._counts.get((encoding, _digest(text)))
-        return estimate_tokens(text) if found is None else found
-
-
-def _digest(text: str) -> bytes:
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).digest()

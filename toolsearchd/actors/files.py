@@ -44,6 +44,22 @@ def read_config(path: Path, max_bytes: int) -> str | None:
         raise UnreadableError(f"is not UTF-8 (byte {error.start})") from error
 
 
+def write_private(path: Path, data: bytes) -> None:
+    """Replaces the file, whole or not at all, readable by its owner only. Raises OSError.
+
+    Blocks until it is on the disk. One writer at a time for one path.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    new = path.with_name(f"{path.name}.new")
+    new.unlink(missing_ok=True)
+    fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(fd, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(fd)
+    new.replace(path)
+
+
 class WatchPoints(NamedTuple):
     """`directories`: (path, device, inode) of what to watch, none of them a link or below one.
     `names`: the paths in them whose change may change a file's content or existence."""

@@ -1,7 +1,8 @@
 """The listing: what hides behind the bridge, in as much detail as the budget allows.
 
-The reference's rules: all servers full; else all names-only; else servers collapse to a summary line one
-after the other, largest names block first; else nothing. Equal catalogs give equal bytes.
+`render` has the reference's rule (the daemon's own is in `listing_steps`): all servers full; else all
+names-only; else servers collapse to a summary line one after the other, largest names block first; else
+nothing. Equal catalogs give equal bytes.
 """
 
 from __future__ import annotations
@@ -64,14 +65,6 @@ def listed(label: str, tools: Iterable[tuple[str, str]]) -> ListedServer:
 def unavailable(label: str, tool_count: int, reason: str) -> ListedServer:
     """A server that is down; `tool_count`: how many tools it had when last seen."""
     return ListedServer(label, (), tool_count, reason)
-
-
-def blocks_to_count(servers: Sequence[ListedServer], header: str) -> list[str]:
-    """Every block that `render` may put into a text."""
-    blocks = [header]
-    for server in servers:
-        blocks += [server.unavailable] if server.reason else [server.full, server.names, server.summary]
-    return blocks
 
 
 def render(servers: Sequence[ListedServer], budget: int, measure: Measure, header: str) -> Listing:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import tiktoken
 
 DEFAULT_ENCODING = "o200k_base"
+COUNTING = 1  # the way of counting: another number makes kept counts worthless
 PIECE_CHARS = 8 * 1024  # a run of this length costs 2 ms; tiktoken panics somewhere short of a million
 
 # What byte-pair vocabularies merge on average: six letters of English, three digits, three signs of ASCII; a
@@ -53,6 +54,20 @@ _MODELS = (  # first match; a model not listed counts by the default encoding
     ("gpt-3.5", "cl100k_base"),
     ("text-embedding", "cl100k_base"),
 )
+
+
+class UncountedError(Exception):
+    """The count of this text is not known yet; whoever asked has it counted and asks again."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(f"a text of {len(text)} characters is not counted yet")
+        self.text = text
+
+
+def fingerprint(encoding: str) -> str:
+    """Changes when the same text may count otherwise."""
+    vocabulary = VOCABULARIES.get(encoding)
+    return f"{encoding} {vocabulary.sha256 if vocabulary else 'estimated'} {COUNTING}"
 
 
 def encoding_for(model: str | None) -> str:
@@ -107,9 +122,14 @@ def count_tokens(encoding: str, texts: list[str]) -> list[int]:
     return [sum(len(vocabulary.encode_ordinary(piece)) for piece in pieces(text)) for text in texts]
 
 
+def whole_characters(text: str) -> str:
+    """With a `?` for each half of a surrogate pair: no encoder takes those."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
 def pieces(text: str) -> Iterator[str]:
     """The text in parts of at most `PIECE_CHARS`, cut at a line or before a word where there is one."""
-    text = text.encode("utf-8", "replace").decode("utf-8")  # lone surrogates
+    text = whole_characters(text)
     at = 0
     while len(text) - at > PIECE_CHARS:
         end = text.rfind("\n", at, at + PIECE_CHARS) + 1

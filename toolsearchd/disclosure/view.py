@@ -6,7 +6,7 @@ computed before it is asked for, and nothing twice; a new snapshot means a new v
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any
@@ -23,6 +23,7 @@ from toolsearchd.disclosure.budget import listing_budget
 from toolsearchd.disclosure.dialects.base import Dialect
 from toolsearchd.disclosure.hints import NOT_FOUND, REPEATED, RETRY, hint_for
 from toolsearchd.disclosure.history import SearchHistory
+from toolsearchd.disclosure.listing_steps import Count, Plan, units_to_count
 from toolsearchd.disclosure.names import Names
 from toolsearchd.disclosure.requests import parse_limit, parse_names, parse_queries
 from toolsearchd.disclosure.sanitise import clipped, plain_line
@@ -36,9 +37,6 @@ from toolsearchd.limits import Limits
 SHOWN_NAME_CHARS = 200  # of a name that was asked for and does not exist
 NEAR_LOOKUPS = 8  # unknown names of one request that get near names; they cost a search each
 REASON_CHARS = 200
-
-Count = Callable[[str], int]
-"""Tokens of one of the texts that `texts_to_count` asked about."""
 
 
 class Assembled(msgspec.Struct, frozen=True):
@@ -77,6 +75,7 @@ class View:
         self._names = Names(snapshot, grant, dialect)
         self.mask = self._names.mask
         self._entries: dict[int, tuple[str, dict[str, Any]]] = {}
+        self._plans: dict[Count, Plan] = {}
 
     def prepare(self) -> Iterator[None]:
         """The first `assemble`'s work, in steps of a tool each: drive it to its end between other work."""
@@ -319,12 +318,12 @@ class View:
         return servers
 
     def texts_to_count(self) -> list[str]:
-        """What `assemble` asks `count` about; empty where the dialect counts characters."""
+        """What `assemble` asks `count` about first (the whole listing comes later). Not about characters."""
         if self.dialect.count_by_chars or not self.dialect.bridges or self.settings.enabled == "off":
             return []
-        texts = []
+        texts: list[str] = []
         if self.settings.listing != "off" and self.dialect.listing_of is None:
-            texts = [f"{block}\n" for block in listings.blocks_to_count(self.listed_servers, listings.HEADER)]
+            texts.extend(units_to_count(self.listed_servers))
         if self.settings.enabled == "fit" and self._countable:
             texts += self._schema_texts
         return texts
@@ -334,6 +333,7 @@ class View:
     ) -> Assembled:
         """What the model is shown; pure, and the same bytes for the same catalog.
 
+        `count`: tokens of a text; the same callable for the same counts, it may raise `UncountedError`.
         `estimate`: what `count` gives are estimates, and the reply says so.
         """
         settings = self.settings
@@ -380,7 +380,12 @@ class View:
             return listings.NO_LISTING
         if self.dialect.listing_of is not None:
             return self.dialect.listing_of(self, context_length)
-        return listings.render(self.listed_servers, budget, self._measure(count), listings.HEADER)
+        if self.dialect.count_by_chars:
+            return listings.render(self.listed_servers, budget, _chars4_of_lines, listings.HEADER)
+        plan = self._plans.get(count)
+        if plan is None:
+            plan = self._plans[count] = Plan(self.listed_servers, count)
+        return plan.listing(budget)
 
     def _bridge(self, shown: listings.Listing, separate_listing: bool) -> list[dict[str, Any]]:
         if self.dialect.bridge_of is not None:
@@ -439,20 +444,9 @@ class View:
             for tool in self.granted_tools()
         )
 
-    def _measure(self, count: Count) -> listings.Measure:
-        """Each block is counted once, however many forms of the listing are tried."""
-        by_chars = self.dialect.count_by_chars
-        sizes: dict[str, int] = {}
 
-        def size(block: str) -> int:
-            known = sizes.get(block)
-            if known is None:
-                known = sizes[block] = len(block) + 1 if by_chars else count(f"{block}\n")
-            return known
-
-        if by_chars:
-            return lambda blocks: chars4_of(sum(map(size, blocks)) - 1)
-        return lambda blocks: sum(map(size, blocks))
+def _chars4_of_lines(blocks: Sequence[str]) -> int:
+    return chars4_of(sum(len(block) + 1 for block in blocks) - 1)
 
 
 def _reason(source: Source) -> str:

@@ -76,7 +76,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     max_names: int
     argument_rules: Literal["default", "hermes", "hermes-v1"] = "default"
     exact_names: bool = False  # describe and call take the exact name and no other form
-    count_by_chars: bool = False  # ceil(characters / 4) instead of the tokenizer
+    count_by_chars: bool = False  # ceil(characters / 4), and the reference's rule for listings
     reevaluates: bool = False  # each assemble gives the newest listing; nothing is held
     shows_near: bool = True  # replies carry `near`, `unknown`, `absent_product` and `repeat`
     bridges: bool = True  # False: every tool is shown directly

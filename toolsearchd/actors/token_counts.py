@@ -1,0 +1,100 @@
+"""Owns the token counts: asks the worker process for what is not known, keeps what it said on the disk.
+
+One file for each encoding in the state directory, written a moment after something was learnt and at the end;
+a file that is damaged or was counted another way is not used, and written anew.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from pathlib import Path
+
+import trio
+
+from toolsearchd.actors.files import write_private
+from toolsearchd.actors.worker import Worker
+from toolsearchd.disclosure.tokens import VOCABULARIES, fingerprint, is_estimated, whole_characters
+from toolsearchd.disclosure.tokens_known import KnownCounts
+from toolsearchd.worker import CountTokens
+
+log = logging.getLogger(__name__)
+
+ESTIMATE = "estimate"  # stands for every encoding that has no vocabulary here
+_QUIET_S = 5.0  # after something was learnt: a start learns server by server
+_BATCH_CHARS = 4_000_000  # of one request: a second of the worker's time
+
+
+class TokenCounts:
+    def __init__(self, *, worker: Worker, state_dir: Path) -> None:
+        self._worker = worker
+        self._dir = state_dir / "tokens"
+        self._counts: dict[str, KnownCounts] = {}
+        self._unsaved: set[str] = set()
+        self._learnt = trio.Event()
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Writes what was learnt, until cancelled; then once more."""
+        task_status.started()
+        try:
+            while True:
+                await self._learnt.wait()
+                await trio.sleep(_QUIET_S)
+                self._learnt = trio.Event()
+                await self._save()
+        finally:
+            with trio.CancelScope(shield=True):
+                await self._save()
+
+    async def known(self, encoding: str, texts: Iterable[str]) -> KnownCounts:
+        """Counts that hold those of all `texts`. Raises `WorkerError`."""
+        encoding = encoding if encoding in VOCABULARIES else ESTIMATE
+        counts = self._counts.get(encoding)
+        if counts is None:
+            counts = await self._opened(encoding)
+        for batch in _batches(counts.unknown(texts)):
+            request = CountTokens(encoding, [whole_characters(text) for text in batch])
+            counts.learn(batch, await self._worker.ask(request, list[int]))
+            if not is_estimated(encoding):  # estimates are not worth keeping
+                self._unsaved.add(encoding)
+                self._learnt.set()
+        return counts
+
+    async def _opened(self, encoding: str) -> KnownCounts:
+        counts = KnownCounts(fingerprint(encoding))
+        if not is_estimated(encoding):
+            path = self._path(encoding)
+            try:
+                packed = await trio.to_thread.run_sync(path.read_bytes)
+                await trio.to_thread.run_sync(counts.load, packed)
+            except FileNotFoundError:
+                pass
+            except (OSError, ValueError) as error:
+                log.warning("%s is not used, tokens are counted anew: %s", path, error)
+        # Another task may have opened it meanwhile.
+        return self._counts.setdefault(encoding, counts)
+
+    async def _save(self) -> None:
+        while self._unsaved:
+            encoding = self._unsaved.pop()
+            packed = self._counts[encoding].packed()
+            try:
+                await trio.to_thread.run_sync(write_private, self._path(encoding), packed)
+            except OSError as error:
+                log.warning("token counts can't be kept, a start will count again: %s", error)
+
+    def _path(self, encoding: str) -> Path:
+        return self._dir / f"{encoding}.counts"
+
+
+def _batches(texts: list[str]) -> Iterable[list[str]]:
+    batch: list[str] = []
+    size = 0
+    for text in texts:
+        batch.append(text)
+        size += len(text)
+        if size > _BATCH_CHARS:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch

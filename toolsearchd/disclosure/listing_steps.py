@@ -1,0 +1,188 @@
+"""The default dialect's listing: each server gives way by itself, in one sequence for all budgets.
+
+A server is shown full, by its names, by families of names, or by one line. A step takes one server to its
+next form; the steps of all servers form one sequence, in which the step that frees most tokens per
+information lost comes first. A budget decides only how far along it the listing goes: so a larger one never
+shows less of any server, and equal catalogs give equal bytes.
+
+Token counts: every form of a server is made of units (a line with its newline, a name with its comma), and
+no token reaches over the end of a unit, since the vocabularies split texts there before they merge bytes. So
+units add up, each is counted once for all forms, and one changed tool costs its own units. The sum only
+chooses where to look: a text is given if its own count, as a whole, is within the budget.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from itertools import accumulate, pairwise
+from typing import Literal, NamedTuple
+
+from toolsearchd.disclosure.listing import HEADER as REFERENCE_HEADER
+from toolsearchd.disclosure.listing import NO_LISTING, Form, ListedServer, Listing
+from toolsearchd.disclosure.listing_families import families
+
+HEADER = f"{REFERENCE_HEADER} What is not named here, tool_search finds."
+
+Count = Callable[[str], int]
+"""Tokens of a text; may raise `UncountedError`."""
+
+ServerForm = Literal["full", "names", "families", "line", "down"]
+
+# What a block tells, in shares. Names save a search and descriptions save wrong choices: two shares each.
+# Families tell what to search for: one. A line tells only that the server is there.
+_DESCRIPTIONS, _NAMES, _FAMILIES = 2.0, 3.0, 1.0
+_SERVER_PART = re.compile(r"mcp__.*?__(?=.)")  # of a public name: the block's label says it already
+_SLACK = 1  # tokens by which a sum may be over the count of the text: its last newline is not there
+
+
+class Block(NamedTuple):
+    """One server in one form. `units` joined are its text and a newline."""
+
+    form: ServerForm
+    units: tuple[str, ...]
+    information: float
+
+    @property
+    def text(self) -> str:
+        return "".join(self.units)
+
+
+class Step(NamedTuple):
+    """Takes server `at` from its block `level - 1` to `level`, and frees `freed` tokens."""
+
+    priority: float
+    at: int
+    level: int
+    freed: int
+
+
+@lru_cache(maxsize=1024)  # servers with a few grants each; what did not change is not made again
+def blocks_of(server: ListedServer) -> tuple[Block, ...]:
+    """The forms it may take, most detailed first."""
+    if server.reason:
+        return (Block("down", (f"{server.unavailable}\n",), 0.0),)
+    names = [name for name, _ in server.tools]
+    count = len(names)
+    title = f"{server.label} ({count} tool{'s' if count != 1 else ''})"
+    head = f"{server.label} tools ({count}):\n"
+    lines = (f"- {name}: {short}\n" if short else f"- {name}\n" for name, short in server.tools)
+    row = [f" {name}," for name in names]
+    row[0], row[-1] = row[0][1:], f"{row[-1][:-1]}\n"
+    if count == 1:
+        row = [f"{names[0]}\n"]
+    # Twice the tools are not worth twice as much: no task needs all of a large server.
+    worth = math.log2(1 + count)
+    described = sum(1 for _, short in server.tools if short) / count
+    return (
+        Block("full", (head, *lines), worth * (_NAMES + _DESCRIPTIONS * described)),
+        Block("names", (head, *row), worth * _NAMES),
+        Block("families", (f"{title}: {_families(names)}\n",), worth * _FAMILIES),
+        Block("line", (f"{title}\n",), 0.0),
+    )
+
+
+def _families(names: Sequence[str]) -> str:
+    start = _SERVER_PART.match(names[0])
+    part = start[0] if start and all(name.startswith(start[0]) for name in names) else ""
+    found, others = families(name[len(part) :] for name in names)
+    return ", ".join([*map(str, found), *([f"{others} more"] if others else [])])
+
+
+def units_to_count(servers: Sequence[ListedServer]) -> Iterator[str]:
+    """Every text that a `Plan` asks `count` about, but for the listings themselves."""
+    yield f"{HEADER}\n"
+    for server in servers:
+        for block in blocks_of(server):
+            yield from block.units
+
+
+class Plan:
+    """The sequence for one catalog and one tokenizer. Make it once, ask it for any budget.
+
+    The order of `servers` does not matter.
+    """
+
+    def __init__(self, servers: Sequence[ListedServer], count: Count) -> None:
+        self._count = count
+        self._up: list[list[Block]] = []
+        self._down: list[Block] = []
+        steps: list[Step] = []
+        total = count(f"{HEADER}\n")
+        for server in sorted(servers, key=lambda server: (server.label, server.tools, server.reason)):
+            blocks = blocks_of(server)
+            costs = [sum(map(count, block.units)) for block in blocks]
+            total += costs[0]
+            if server.reason:
+                self._down.append(blocks[0])
+                continue
+            kept = _worthwhile(blocks, costs)
+            steps += _steps_of(len(self._up), kept)
+            self._up.append([block for block, _ in kept])
+        self.steps = sorted(steps, key=lambda step: (-step.priority, step.at, step.level))
+        self._sums = list(
+            accumulate((step.freed for step in self.steps), lambda s, freed: s - freed, initial=total)
+        )
+
+    def listing(self, budget: int) -> Listing:
+        """After the fewest steps with which the text fits; nothing, if it never does."""
+        if not self._up and not self._down:
+            return NO_LISTING
+        for taken, sum_ in enumerate(self._sums):
+            if sum_ - _SLACK <= budget:
+                text = self.text_after(taken)
+                tokens = self._count(text)
+                if tokens <= budget:
+                    return Listing(text, _form_of(self._chosen(taken)), tokens)
+        return NO_LISTING
+
+    def text_after(self, taken: int) -> str:
+        """The listing after so many steps of the sequence."""
+        blocks = [*self._chosen(taken), *self._down]
+        return "".join([f"{HEADER}\n", *(block.text for block in blocks)])[:-1]
+
+    def _chosen(self, taken: int) -> list[Block]:
+        levels = [0] * len(self._up)
+        for step in self.steps[:taken]:
+            levels[step.at] = step.level
+        return [blocks[level] for blocks, level in zip(self._up, levels, strict=True)]
+
+
+def _worthwhile(blocks: Sequence[Block], costs: Sequence[int]) -> list[tuple[Block, int]]:
+    """Without the forms that tell less and cost no less: a tool or two are cheaper named than summarised."""
+    kept = [(blocks[0], costs[0])]
+    for block, cost in zip(blocks[1:], costs[1:], strict=True):
+        if cost < kept[-1][1]:
+            kept.append((block, cost))
+    return kept
+
+
+def _steps_of(at: int, kept: Sequence[tuple[Block, int]]) -> list[Step]:
+    """One server's steps. A step with a higher priority than the one before it lends it that: the two are
+    weighed as one, and follow each other."""
+    freed = [dear - cheap for (_, dear), (_, cheap) in pairwise(kept)]
+    lost = [before.information - after.information for (before, _), (after, _) in pairwise(kept)]
+    runs: list[range] = []  # of steps that are weighed as one
+
+    def priority(run: range) -> float:
+        total = sum(lost[step] for step in run)
+        return sum(freed[step] for step in run) / total if total else math.inf
+
+    for step in range(len(freed)):
+        run = range(step, step + 1)
+        while runs and priority(run) >= priority(runs[-1]):
+            run = range(runs.pop().start, run.stop)
+        runs.append(run)
+    return [Step(priority(run), at, step + 1, freed[step]) for run in runs for step in run]
+
+
+def _form_of(chosen: Sequence[Block]) -> Form:
+    """full or names: every server that is up shows its tools; mixed: some do; groups: none."""
+    forms = {block.form for block in chosen}
+    if not forms & {"full", "names"}:
+        return "groups"
+    if forms & {"families", "line"}:
+        return "mixed"
+    return "names" if "names" in forms else "full"
