@@ -8,13 +8,15 @@ PY := $(VENV)/bin/python
 UNIT_DIR ?= $(or $(XDG_CONFIG_HOME),$(HOME)/.config)/systemd/user
 UNITS := toolsearchd.socket toolsearchd-control.socket
 
-.PHONY: help demo test lint format bench soak units install-units uninstall-units clean
+.PHONY: help demo test lint format bench bench-peers bench-stand-ins soak units install-units uninstall-units clean
 
 help:
 	@echo "make demo    a first run: a private daemon with sample servers"
 	@echo "make test    all tests (real daemon, real MCP servers)"
 	@echo "make lint    ruff and mypy"
 	@echo "make bench   benchmarks, printed as tables"
+	@echo "make bench-peers       retrieval beside its peers, quality and speed; DATA=DIR, ARGS=--large"
+	@echo "make bench-stand-ins   eval through a daemon with stand-in servers beside eval on a file; DATA=DIR"
 	@echo "make soak    the long checks"
 	@echo "make install-units   systemd user units for this checkout's .venv; uninstall-units takes them out"
 
@@ -35,6 +37,12 @@ format: $(VENV)/test-installed
 
 bench: $(VENV)/node-installed
 	$(PY) -m tests.bench.latency
+
+bench-peers: $(VENV)/bench-installed
+	$(PY) -m tests.bench.peers $(if $(DATA),--data $(DATA)) $(ARGS)
+
+bench-stand-ins: $(VENV)/test-installed
+	$(PY) -m tests.bench.stand_ins $(if $(DATA),--data $(DATA)) $(ARGS)
 
 soak: $(VENV)/node-installed
 	$(PY) -m pytest -q tests/property --hypothesis-profile=soak
@@ -68,9 +76,13 @@ $(VENV)/test-installed: $(VENV)/installed
 	$(PY) -m pip install -q --disable-pip-version-check -e '.[test]'
 	touch $@
 
+$(VENV)/bench-installed: $(VENV)/test-installed
+	$(PY) -m pip install -q --disable-pip-version-check -e '.[bench]'
+	touch $@
+
 $(VENV)/node-installed: $(VENV)/test-installed tests/servers/package-lock.json
 	$(PY) -m tests.servers.node
 	touch $@
 
 clean:
-	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) tests/bench/.venvs build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -45,7 +45,7 @@ def run(args: Namespace) -> int:
         found = _report(queries, search, why)
     else:
         with agent(args) as session:
-            search, why = _daemon(session)
+            search, why = _daemon(session, queries)
             found = _report(queries, search, why)
     if args.json:
         print_json(found)
@@ -76,20 +76,25 @@ def _lines(path: str, kind: type[T]) -> list[T]:
 
 
 def _offline(tools: Sequence[CatalogLine]) -> tuple[SearchCall, Callable[[Judged], str]]:
-    """The daemon's own compile and searcher, without a daemon."""
+    """The daemon's own reading of queries, compile and searcher, without a daemon."""
     from toolsearchd.catalog.compile import compile_snapshot
     from toolsearchd.catalog.definition import decode_definition
     from toolsearchd.catalog.model import Definition, Source
     from toolsearchd.catalog.snapshot import Snapshot
+    from toolsearchd.disclosure.requests import parse_queries
     from toolsearchd.index.analyzer import make_analyzer
     from toolsearchd.index.explain import verdict
     from toolsearchd.index.ranker import DefaultSearcher
     from toolsearchd.limits import Limits
 
+    limits = Limits()
     servers: dict[str, list[Definition]] = {}
     for tool in tools:
         wire = {"name": tool.name, "description": tool.description, "inputSchema": tool.input_schema}
-        definition = decode_definition(msgspec.json.encode(wire), Limits())
+        try:
+            definition = decode_definition(msgspec.json.encode(wire), limits)
+        except ValueError as error:
+            raise ToolsearchdError("BAD_ARGUMENTS", f"{tool.server}/{tool.name[:80]}: {error}") from error
         servers.setdefault(tool.server, []).append(definition)
     sources = [Source(name=name, definitions=tuple(found)) for name, found in servers.items()]
     snapshot = compile_snapshot(Snapshot.empty(), sources, {"default": make_analyzer("default")})
@@ -98,28 +103,32 @@ def _offline(tools: Sequence[CatalogLine]) -> tuple[SearchCall, Callable[[Judged
     names = [f"{tool.server}/{tool.name}" if tool else "" for tool in snapshot.tools]
     docs = {name: doc for doc, name in enumerate(names)}
 
+    def read(query: str) -> str:
+        asked = {"queries": [query]}
+        return parse_queries(asked, most=1, max_chars=limits.query_chars, rules="default")[0]
+
     def search(query: str, limit: int) -> tuple[list[str], list[str]]:
-        group = searcher.search(query, limit)
+        group = searcher.search(read(query), limit)
         return [names[hit.doc] for hit in group.matches], [names[hit.doc] for hit in group.near]
 
     def why(one: Judged) -> str:
         known = [docs[name] for name in one.query.relevant if name in docs]
         if not known:
             return "nothing should be found" if not one.query.relevant else "not in the catalog"
-        return verdict(searcher, one.query.query, known[0], 5).text
+        return verdict(searcher, read(one.query.query), known[0], 5).text
 
     return search, why
 
 
-def _daemon(session: Any) -> tuple[SearchCall, Callable[[Judged], str]]:
-    """Through the socket. Names are compared as `server/tool`, so public names are translated back."""
-    plain: dict[str, str] = {}
+def _daemon(session: Any, queries: Sequence[EvalQuery]) -> tuple[SearchCall, Callable[[Judged], str]]:
+    """Through the socket. What comes back under a name that stands for something relevant counts as that."""
+    plain = _names_of({name for query in queries for name in query.relevant}, session.welcome["dialect"])
 
     def translated(names: Sequence[str], tools: dict[str, Any]) -> list[str]:
         for name in names:
             if name not in plain:
                 server = tools[name]["source_name"]
-                plain[name] = f"{server}/{name.removeprefix(f'mcp__{server}__')}"
+                plain[name] = name.replace(f"mcp__{server}__", f"{server}/", 1)
         return [plain[name] for name in names]
 
     def search(query: str, limit: int) -> tuple[list[str], list[str]]:
@@ -137,6 +146,25 @@ def _daemon(session: Any) -> tuple[SearchCall, Callable[[Judged], str]]:
         return str(reply["verdict"]["text"])
 
     return search, why
+
+
+def _names_of(relevant: Collection[str], dialect: str) -> dict[str, str]:
+    """The dialect's name → `server/tool`. A name is a function of server and tool, and may be cut or altered,
+    so it can't be read back. Either may hold a slash: every reading of the pair has its name."""
+    from toolsearchd.catalog.model import Definition, Tool
+    from toolsearchd.catalog.naming import public_name
+    from toolsearchd.disclosure.dialects import DIALECTS
+
+    name_of = DIALECTS[dialect].name_of
+    found = {}
+    for plain in sorted(relevant):
+        parts = plain.split("/")
+        for cut in range(1, len(parts)):
+            server, name = "/".join(parts[:cut]), "/".join(parts[cut:])
+            definition = Definition(name=name, digest="")
+            tool = Tool(definition=definition, server=server, public_name=public_name(server, name))
+            found[name_of(tool)] = plain
+    return found
 
 
 def _show(found: dict[str, Any]) -> None:
