@@ -207,6 +207,7 @@ class Dispatcher:
             tool.definition,
             request.arguments or {},
             rules=caller.argument_rules,
+            trusted=tool.kind == "plugin",
             unvalidatable=spec.unvalidatable if spec else "forward",
             limits=self._limits,
         )

@@ -149,9 +149,10 @@ class Evaluator:
         return current is not None and current.version != held.version
 
     def _tool_search(self, key: ViewKey) -> ToolSearch:
-        settings = self._settings()
-        presets = DIALECTS[key.dialect].presets
-        return settings_under(settings.tool_search, presets, settings.profiles.get(key.profile))
+        settings, dialect = self._settings(), DIALECTS[key.dialect]
+        profile = settings.profiles.get(key.profile)
+        under = settings_under(settings.tool_search, dialect.presets, profile)
+        return under if dialect.settings_of is None else dialect.settings_of(under, profile)
 
     def changed(self) -> None:
         """There is a new snapshot, or other settings: every view is made anew."""

@@ -17,7 +17,7 @@ from toolsearchd.actors.evaluator import Evaluator, ViewKey
 from toolsearchd.actors.peer import Peer
 from toolsearchd.catalog.model import Tool
 from toolsearchd.disclosure.dialects import DIALECTS
-from toolsearchd.disclosure.dialects.base import Answer, Calls
+from toolsearchd.disclosure.dialects.base import Answer
 from toolsearchd.disclosure.explanation import explain
 from toolsearchd.disclosure.history import SearchHistory
 from toolsearchd.disclosure.sanitise import plain_line
@@ -64,6 +64,7 @@ class Session:
         )
         self._held: Assembled | None = None  # the listing this session was given
         self._opened_at = time.monotonic()
+        self.options: dict[str, Any] | None = None  # effective, where its dialect has options of its own
         self.searches = 0
         self.calls = 0
         self.events: set[str] = set()  # what it subscribed to
@@ -133,24 +134,26 @@ class Session:
         deliver: Deliver,
         on_progress: OnProgress | None = None,
     ) -> None:
-        """A model's call of a tool that `assemble` gave, as it came; `deliver` gets `{value}`, once.
+        """A model's call of a tool that `assemble` gave, as it came; `deliver` gets `{value, text?}`, once.
 
-        `value` is what the model is to be given: a text as it is, anything else as JSON. A tool that is no
-        bridge tool is called by its name. Raises what refuses the call whole.
+        `value` is what the model is to be given: a text as it is, anything else as `text` has it, or as JSON.
+        A tool that is no bridge tool is called by its name. Raises what refuses the call whole.
         """
         verb = self._interpreter.verbs.get(tool)
         if verb == "search":
-            deliver(self._stamped({"value": self._search(args).value}))
+            deliver(self._stamped(_told(self._search(args))))
         elif verb == "describe":
-            deliver(self._stamped({"value": self._describe(args).value}))
+            deliver(self._stamped(_told(self._describe(args))))
         else:
-            calls = self._interpreter.calls(self.view, args) if verb else _direct_call(tool, args)
-            self.submit_call(
-                key,
-                calls.args,
-                lambda reply: deliver(self._stamped({"value": calls.value_of(reply)})),
-                on_progress,
-            )
+            interpreter, view = self._interpreter, self.view
+            calls = interpreter.calls(view, args) if verb else interpreter.direct(view, tool, args)
+
+            def deliver_told(reply: dict[str, Any]) -> None:
+                value = calls.value_of(reply)
+                text = None if calls.text_of is None else calls.text_of(value)
+                deliver(self._stamped(_told(Answer(value=value, text=text, fields={}))))
+
+            self.submit_call(key, calls.args, deliver_told, on_progress)
 
     def explain(self, query: str, tool: str | None) -> dict[str, Any]:
         """Raises TOOL_NOT_FOUND for a tool that is not granted."""
@@ -249,12 +252,9 @@ class Session:
         return fields
 
 
-def _direct_call(name: str, arguments: Mapping[str, Any]) -> Calls:
-    """A call of one tool by its name; its own result is the value."""
-    return Calls(
-        args={"calls": [{"name": name, "arguments": dict(arguments)}]},
-        value_of=lambda reply: reply["results"][0],
-    )
+def _told(answer: Answer) -> dict[str, Any]:
+    """The reply to a `use`."""
+    return {"value": answer.value} | ({} if answer.text is None else {"text": answer.text})
 
 
 def _as_function(tool: dict[str, Any]) -> dict[str, Any]:

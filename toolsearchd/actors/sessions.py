@@ -60,12 +60,15 @@ class Sessions:
             ) from None
 
     async def open(self, hello: Hello, peer: Peer) -> Session:
-        """A session for this hello. Raises BAD_ARGUMENTS for a dialect or disclosure that does not exist.
+        """A session for this hello. Raises BAD_ARGUMENTS for a dialect or disclosure that does not exist, and
+        BAD_CONFIG for a profile's options that its dialect refuses.
 
         May wait: the first session of a dialect with an index of its own has that compiled.
         """
         name, profile, grant = self._profile_of(hello)
         dialect = self._dialect_of(hello, profile)
+        read_options = DIALECTS[dialect].read_options
+        options = read_options(profile.options if profile else {}) if read_options else None
         key = ViewKey(
             grant=grant,
             dialect=dialect,
@@ -86,6 +89,7 @@ class Sessions:
             activity=self._activity,
             limits=self._limits,
         )
+        session.options = options
         self._open[session.session_id] = session
         self._activity.publish("connected", session=session.session_id, client=session.client, profile=name)
         return session
@@ -97,6 +101,7 @@ class Sessions:
 
     def welcome(self, session: Session) -> dict[str, Any]:
         limits = self._limits
+        options = {} if session.options is None else {"options": session.options}
         return {
             "session": session.session_id,
             "protocol": PROTOCOL,
@@ -104,6 +109,7 @@ class Sessions:
             "generation": self._evaluator.generation,
             "profile": session.profile,
             "dialect": session.key.dialect,
+            **options,
             "limits": {
                 "frame_bytes": limits.frame_bytes,
                 "open_requests": limits.open_requests,

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from toolsearchd.config.openclaw import generation_of
 from toolsearchd.config.section import Count, Section, Then
 from toolsearchd.config.tool_search import ToolSearch, Warnings, overridden, with_presets
 
@@ -17,7 +18,10 @@ class Match(Section, frozen=True, kw_only=True):
 
 
 class Profile(Section, frozen=True, kw_only=True):
-    """`servers`, `tools` and `pins` are globs; `options` are keys of `tools.tool_search`, for it alone."""
+    """`servers`, `tools` and `pins` are globs.
+
+    `options` are keys of `tools.tool_search`, for it alone; under OpenClaw's dialects, keys of that system.
+    """
 
     match: Match | None = None
     servers: tuple[str, ...] = ("*",)
@@ -38,7 +42,7 @@ class Profile(Section, frozen=True, kw_only=True):
 
     def tool_search(self, base: ToolSearch) -> tuple[ToolSearch, Warnings]:
         """The settings of tool search under this profile: its `options`, then its `enabled`."""
-        section = dict(self.options)
+        section = {} if generation_of(self.dialect) else dict(self.options)
         if self.enabled is not None:
             section["enabled"] = self.enabled
         return overridden(base, section)

@@ -19,6 +19,7 @@ from toolsearchd.config.document import Document, Path, problem_at
 from toolsearchd.config.entry import EntryReader
 from toolsearchd.config.expand import ExpandContext
 from toolsearchd.config.model import Origin, Problem
+from toolsearchd.config.openclaw import generation_of, refused_option, unknown_options
 from toolsearchd.config.profile import Profile
 from toolsearchd.config.section import Count, Seconds, Section, Text, Then
 from toolsearchd.config.sources import FORMATS, format_of
@@ -226,6 +227,11 @@ class _Loader:
         assert isinstance(profile, Profile)
         _, odd = profile.tool_search(ToolSearch())
         self._warn_all((*path, "options"), odd)
+        if (generation := generation_of(profile.dialect)) is not None:
+            for key in unknown_options(profile.options):
+                self._warn("unknown key; it is ignored", (*path, "options", *key))
+            if (refused := refused_option(profile.options, generation)) is not None:
+                self._error(refused[1], (*path, "options", *refused[0]))
         return profile
 
     def _section(self, value: Mapping[str, Any], key: str, kind: Any) -> Any:

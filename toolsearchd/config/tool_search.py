@@ -13,7 +13,7 @@ import msgspec
 
 Enabled = Literal["auto", "on", "off", "fit"]
 Tri = Literal["auto", "on", "off"]
-Ranker = Literal["default", "hermes", "hermes-v1"]
+Ranker = Literal["default", "hermes", "hermes-v1", "openclaw"]  # the last by its dialects alone
 
 _ON = {"on", "true", "1", "yes"}
 _OFF = {"off", "false", "0", "no"}

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from toolsearchd.disclosure.sanitise import clean
 from toolsearchd.errors import ToolsearchdError
 
-Rules = Literal["default", "hermes", "hermes-v1"]
+Rules = Literal["default", "hermes", "hermes-v1", "openclaw"]
 """Whose: the daemon's own, or the reference's to the letter."""
 
 _EXAMPLES = {

@@ -69,7 +69,7 @@ class View:
         self.dialect = dialect
         self.settings = settings
         self._pins = pins
-        self._limits = limits
+        self.limits = limits
         self._texts = texts or ToolTexts()
         self._texts.trim(len(snapshot))
         self._names = Names(snapshot, grant, dialect)
@@ -141,6 +141,8 @@ class View:
     def tool_named(self, name: str) -> Tool | None:
         """By the dialect's name or the exact public name."""
         doc = self._names.exact(name)
+        if doc is None and self.dialect.tool_of is not None:
+            return self.dialect.tool_of(self, name)
         return None if doc is None else self._tool(doc)
 
     def resolve(self, name: str) -> Tool | None:
@@ -181,7 +183,7 @@ class View:
         queries = parse_queries(
             args,
             most=dialect.max_queries,
-            max_chars=self._limits.query_chars,
+            max_chars=self.limits.query_chars,
             rules=dialect.argument_rules,
         )
         limit = parse_limit(args, default=settings.search_default_limit, most=settings.max_search_limit)
@@ -438,7 +440,7 @@ class View:
 
     @cached_property
     def _countable(self) -> bool:
-        longest = self._limits.analysed_bytes
+        longest = self.limits.analysed_bytes
         return all(
             len(tool.definition.description) <= longest and len(tool.definition.input_schema) <= longest
             for tool in self.granted_tools()

@@ -27,17 +27,20 @@ def prepare(
     arguments: dict[str, Any],
     *,
     rules: Rules = "default",
+    trusted: bool = False,
     unvalidatable: Literal["forward", "refuse"] = "forward",
     limits: Limits,
 ) -> dict[str, Any]:
-    """The arguments to send; those given are not changed.
+    """The arguments to send; those given are not changed. `trusted`: the tool is the agent's own.
 
     Raises INVALID_ARGUMENTS, and where what can't be validated is to be refused UNVALIDATABLE (the schema is
     the reason) or VALIDATION_BUDGET (schema and arguments together). With the default rules arguments that
-    fit are sent as they came; only others are coerced.
+    fit are sent as they came; only others are coerced. By OpenClaw's rules only a trusted tool's are judged.
     """
     check = _Check(definition, limits)
     try:
+        if rules == "openclaw" and not trusted:
+            return check.as_they_came(arguments)
         if rules == "hermes":
             return check.by_reference(arguments)
         if rules == "hermes-v1":
@@ -93,6 +96,11 @@ class _Check:
         self._definition = definition
         self._limits = limits
         self._plan = _plan(definition.input_schema, limits)
+
+    def as_they_came(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Within the bounds, and nothing more: the schema is not the judge."""
+        self._bound_value(arguments)
+        return arguments
 
     def by_default(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """As they came where they fit, else coerced, else taken out of a second wrapper."""

@@ -16,7 +16,7 @@ import msgspec
 from toolsearchd.dispatch.jsontext import JsonFault, read_json, read_json_leniently
 from toolsearchd.errors import ToolsearchdError
 
-Rules = Literal["default", "hermes", "hermes-v1"]
+Rules = Literal["default", "hermes", "hermes-v1", "openclaw"]
 
 BRIDGE_TOOLS = ("tool_search", "tool_describe", "tool_call")
 SKELETON = '{"calls": [{"name": "mcp__server__tool", "arguments": {}}]}'
@@ -51,7 +51,7 @@ def parse_calls(
     or TOO_MANY where the request is refused as a whole; under the default rules that is only where nothing
     can be read, and an entry's own fault becomes that entry's error.
     """
-    if rules != "default":
+    if rules in ("hermes", "hermes-v1"):
         from toolsearchd.dispatch.shapes_hermes import parse_hermes_calls
 
         return parse_hermes_calls(args)

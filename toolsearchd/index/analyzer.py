@@ -1,7 +1,7 @@
 """Turns documents and queries into terms. An analyzer's fingerprint names everything its terms depend on.
 
-Three analyzers over one kind of index: `default` (fields, Unicode, camelCase, stems per language), `hermes`
-and `hermes-v1` (one field of ASCII runs, as the reference reads a tool).
+Analyzers over one kind of index: `default` (fields, Unicode, camelCase, stems per language), `hermes` and
+`hermes-v1` (one field of ASCII runs, as the reference reads a tool), `openclaw` (see that module).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import snowballstemmer
 from toolsearchd.index import text
 from toolsearchd.index.document import Analysis, Document
 from toolsearchd.index.lexicon import default_lexicon
+from toolsearchd.index.openclaw import OpenclawAnalyzer
 
 VERSION = 1  # raise when any analyzer's terms change for the same text
 
@@ -230,6 +231,7 @@ ANALYZERS: dict[str, type[Any]] = {
     "default": DefaultAnalyzer,
     "hermes": HermesAnalyzer,
     "hermes-v1": HermesV1Analyzer,
+    "openclaw": OpenclawAnalyzer,
 }
 
 

@@ -47,17 +47,20 @@ def make_searcher(
     analyzer: Any = None,
     lexicon: Lexicon | None = None,
 ) -> Searcher:
-    """The searcher of a ranker (`default`, `hermes`, `hermes-v1`) over an index made by its analyzer.
+    """The searcher of a ranker over an index made by its analyzer.
 
-    `order`: live doc ids in the order of equal scores, by public name for `default`, catalog order for the
-    reference's. `analyzer`: the one that made a `default` index, where it is not the plain English one.
-    `lexicon`: the user's own word lists.
+    `order`: live doc ids in the order of equal scores, by public name for `default`, by id for `openclaw`,
+    catalog order for the reference's. `analyzer`: the one that made a `default` index, where it is not the
+    plain English one. `lexicon`: the user's own word lists.
     """
     from toolsearchd.index.hermes import HermesSearcher, HermesV1Searcher
+    from toolsearchd.index.openclaw import OpenclawSearcher
     from toolsearchd.index.ranker import DefaultSearcher
 
     scope = Scope(index, mask, order)
     if ranker == "default":
         return DefaultSearcher(scope, analyzer=analyzer, lexicon=lexicon)
+    if ranker == "openclaw":
+        return OpenclawSearcher(scope)
     reference: dict[str, type[HermesSearcher]] = {"hermes": HermesSearcher, "hermes-v1": HermesV1Searcher}
     return reference[ranker](scope)

@@ -11,20 +11,25 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import msgspec
 
 from toolsearchd.catalog.model import Tool
+from toolsearchd.config.profile import Profile
+from toolsearchd.config.tool_search import ToolSearch
 from toolsearchd.disclosure.bridge import CALL, DESCRIBE, SEARCH, TEXTS, BridgeTexts
 from toolsearchd.disclosure.listing import Listing
+from toolsearchd.disclosure.requests import Rules
 
 if TYPE_CHECKING:
     from toolsearchd.disclosure.history import SearchHistory
     from toolsearchd.disclosure.view import View
 
 Verb = Literal["search", "describe", "call"]
+Ranker = Literal["default", "hermes", "hermes-v1", "openclaw"]
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """What a bridge tool answers at once."""
 
     value: Any  # what the model is given: a text as it is, anything else as JSON
+    text: str | None = None  # the same as the text that the model is to read, where that is not plain JSON
     fields: dict[str, Any]  # the same as the fields of a reply on the socket
     queries: Sequence[str] = ()  # of a search, for the activity feed
     found: int = 0
@@ -36,6 +41,7 @@ class Calls(msgspec.Struct, frozen=True, kw_only=True):
 
     args: dict[str, Any]  # `{calls: [{name, arguments}]}`, read by the dispatcher's rules
     value_of: Callable[[dict[str, Any]], Any] = lambda reply: reply  # the batch's reply → what the model gets
+    text_of: Callable[[Any], str] | None = None  # that value → the text to read, where that is not plain JSON
 
 
 class Interpreter:
@@ -61,6 +67,13 @@ class Interpreter:
     def calls(self, view: View, args: Mapping[str, Any]) -> Calls:
         return Calls(args=dict(args))
 
+    def direct(self, view: View, name: str, args: Mapping[str, Any]) -> Calls:
+        """A call of a tool that is no bridge tool, by its name; its own result is the value."""
+        return Calls(
+            args={"calls": [{"name": name, "arguments": dict(args)}]},
+            value_of=lambda reply: reply["results"][0],
+        )
+
     def shown(self, view: View) -> list[dict[str, Any]]:
         """Definitions that stand beside the bridge tools for what this session did before."""
         return []
@@ -68,13 +81,13 @@ class Interpreter:
 
 class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     name: str
-    ranker: Literal["default", "hermes", "hermes-v1"] = "default"
+    ranker: Ranker = "default"
     name_of: Callable[[Tool], str]
     source_name_of: Callable[[Tool], str]
     label_of: Callable[[str], str] = str  # source name → its label in a listing
     max_queries: int
     max_names: int
-    argument_rules: Literal["default", "hermes", "hermes-v1"] = "default"
+    argument_rules: Rules = "default"
     exact_names: bool = False  # describe and call take the exact name and no other form
     count_by_chars: bool = False  # ceil(characters / 4), and the reference's rule for listings
     reevaluates: bool = False  # each assemble gives the newest listing; nothing is held
@@ -88,6 +101,12 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     curated_defer: tuple[str, ...] = ()  # core tools hidden all the same, where the config names none
     texts: BridgeTexts = TEXTS
     presets: Mapping[str, Any] = {}  # settings of tool_search in force where the config keeps its defaults
+    settings_of: Callable[[ToolSearch, Profile | None], ToolSearch] | None = None
+    """The settings in force, from those so far, where a profile's `options` are of another system's shape."""
+    read_options: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None
+    """The effective values of such options, for `welcome`. Raises BAD_CONFIG where they can't be served."""
+    tool_of: Callable[[View, str], Tool | None] | None = None
+    """The tool that bears a name of its own, beside the public names."""
     listing_of: Callable[[View, int | None], Listing] | None = None
     """Its own listing, from the view and the context length; None: the daemon's, within the budget."""
     bridge_of: Callable[[View, Listing, bool], list[dict[str, Any]]] | None = None

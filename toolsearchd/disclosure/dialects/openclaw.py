@@ -1,0 +1,242 @@
+"""OpenClaw's generations: `openclaw-g1` (mid 2026), `openclaw-g2` or `openclaw` (2026.9), `openclaw-g3`.
+
+Its code mode needs that system's own sandboxed runtime: where a config selects it, the structured tools stand
+in, as there where the runtime is missing, and a call of its tool is refused by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from weakref import WeakKeyDictionary
+
+import msgspec
+
+from toolsearchd.catalog.model import Tool
+from toolsearchd.config.openclaw import (
+    DIALECT_GENERATIONS,
+    MOST_MATCHES,
+    Generation,
+    read_options,
+    resolve_options,
+)
+from toolsearchd.config.profile import Profile
+from toolsearchd.config.tool_search import ToolSearch
+from toolsearchd.disclosure.bridge import function
+from toolsearchd.disclosure.dialects.base import Answer, Calls, Dialect, Interpreter, Verb
+from toolsearchd.disclosure.dialects.openclaw_catalog import Catalog
+from toolsearchd.disclosure.dialects.openclaw_directory import budget_chars, render_directory
+from toolsearchd.disclosure.dialects.openclaw_replies import batch, described, envelope, envelope_text, single
+from toolsearchd.disclosure.dialects.openclaw_requests import (
+    MOST_ENTRIES,
+    parse_call,
+    parse_search,
+    parse_selector,
+    parse_single,
+)
+from toolsearchd.disclosure.listing import NO_LISTING, Listing
+from toolsearchd.errors import ToolsearchdError
+from toolsearchd.index.openclaw import tool_id
+
+if TYPE_CHECKING:
+    from toolsearchd.disclosure.view import View
+
+CODE_TOOL = "tool_search_code"
+
+
+class BridgeNames(NamedTuple):
+    search: str = "tool_search"
+    describe: str = "tool_describe"
+    call: str = "tool_call"
+
+
+NAMES: dict[Generation, BridgeNames] = {
+    "g1": BridgeNames(),
+    "g2": BridgeNames(),
+    "g3": BridgeNames(call="dispatch_action"),
+}
+_OLD_CALL = "tool_call"  # in transcripts of older generations
+
+_catalogs: WeakKeyDictionary[View, Catalog] = WeakKeyDictionary()
+
+
+def catalog_of(view: View) -> Catalog:
+    """The view's catalog; made once."""
+    found = _catalogs.get(view)
+    if found is None:
+        found = _catalogs[view] = Catalog(view)
+    return found
+
+
+class OpenclawInterpreter(Interpreter):
+    """The second generation's talk; the others differ in `generation`."""
+
+    generation: ClassVar[Generation] = "g2"
+    verbs: ClassVar[Mapping[str, Verb]] = dict(zip(NAMES["g2"], ("search", "describe", "call"), strict=True))
+
+    def search(self, view: View, args: Mapping[str, Any]) -> Answer:
+        first = self.generation == "g1"
+        request = parse_single(args, view.settings) if first else parse_search(args, view.settings)
+        catalog = catalog_of(view)
+        search = catalog.search_by_parts if first else catalog.search
+        texts = [query.text[: view.limits.query_chars] for query in request.queries]
+        groups = [search(text, query.limit) for text, query in zip(texts, request.queries, strict=True)]
+        value, text = batch(texts, groups) if request.is_batch else single(groups[0])
+        return Answer(
+            value=value,
+            text=text,
+            fields={"value": value, "text": text},
+            queries=texts,
+            found=sum(map(len, groups)),
+        )
+
+    def describe(self, view: View, args: Mapping[str, Any], direct: Collection[str]) -> Answer:
+        entry = catalog_of(view).find(parse_selector(args), self._hint)
+        value, text = described(entry)
+        fields = {"value": value, "text": text}
+        return Answer(value=value, text=text, fields=fields, described=(entry.tool.public_name,))
+
+    def calls(self, view: View, args: Mapping[str, Any]) -> Calls:
+        request = parse_call(args)
+        entry = catalog_of(view).find_one(request.selectors, self._hint)
+        return Calls(
+            args={"calls": [{"name": entry.tool.public_name, "arguments": request.input}]},
+            value_of=lambda reply: envelope(entry, reply["results"][0]),
+            text_of=envelope_text,
+        )
+
+    def direct(self, view: View, name: str, args: Mapping[str, Any]) -> Calls:
+        """A hidden tool called by its own name or id, as the directory invites to: its own result."""
+        if name == CODE_TOOL:
+            names = ", ".join(NAMES[self.generation])
+            raise ToolsearchdError("UNSUPPORTED", f"{CODE_TOOL}: code mode is not offered here; use {names}.")
+        return super().direct(view, name, args)
+
+    @property
+    def _hint(self) -> str:
+        search, describe, call = NAMES[self.generation]
+        return (
+            f"Use {search} to find a tool, {describe} to inspect it, then {call} with its exact id or name."
+        )
+
+
+class FirstInterpreter(OpenclawInterpreter):
+    generation = "g1"
+
+
+class ThirdInterpreter(OpenclawInterpreter):
+    generation = "g3"
+    verbs: ClassVar[Mapping[str, Verb]] = dict(zip(NAMES["g3"], ("search", "describe", "call"), strict=True))
+
+    def direct(self, view: View, name: str, args: Mapping[str, Any]) -> Calls:
+        """As any, and the dispatcher under its old name: entries of old transcripts replay."""
+        return self.calls(view, args) if name == _OLD_CALL else super().direct(view, name, args)
+
+
+# --- what a model is shown ----------------------------------------------------------------------------
+
+_SEARCH_TEXT = (
+    "Find tools whose schemas are not loaded, by keywords for what they act on and do. Gives compact "
+    "candidates with ids, best first. Then {describe} for the schema, {call} to run."
+)
+_BATCH_TEXT = " For several needs send queries, each with its own limit."
+_DESCRIBE_TEXT = "Load one tool's schema by its exact id, or by a name that only one tool bears."
+_CALL_TEXT = "Run one tool by its exact id or name; args must fit the schema that {describe} gave."
+
+
+def _bridge(generation: Generation, view: View, shown: Listing, separate: bool) -> list[dict[str, Any]]:
+    names = NAMES[generation]
+    search = _SEARCH_TEXT + (_BATCH_TEXT if generation != "g1" else "")
+    texts = [text.format(**names._asdict()) for text in (search, _DESCRIBE_TEXT, _CALL_TEXT)]
+    if shown.text and not separate:
+        texts[0] = f"{texts[0]}\n{shown.text}"
+    target = {"id": {"type": "string", "description": "Exact tool id or name"}}
+    call = target | {
+        "args": {"type": "object", "description": "The tool's input", "additionalProperties": True}
+    }
+    return [
+        function(names.search, texts[0], _search_schema(generation, view.settings)),
+        function(names.describe, texts[1], _object(target, "id")),
+        function(names.call, texts[2], _object(call, "id")),
+    ]
+
+
+def _search_schema(generation: Generation, settings: ToolSearch) -> dict[str, Any]:
+    limit: dict[str, Any] = {"type": "integer", "minimum": 1}
+    told = {"description": f"Default {settings.search_default_limit}, at most {settings.max_search_limit}"}
+    if generation == "g1":
+        return _object({"query": {"type": "string"}, "limit": limit | told}, "query")
+    text = {"type": "string", "minLength": 1, "maxLength": 512}
+    entry = _object({"query": text, "limit": limit}, "query")
+    return _object(
+        {
+            "query": {"type": ["string", "null"]},
+            "limit": {"type": ["integer", "null"], "minimum": 1} | told,
+            "queries": {
+                "type": ["array", "null"],
+                "items": entry,
+                "minItems": 1,
+                "maxItems": MOST_ENTRIES,
+                "description": f"Limits sum to {MOST_MATCHES} at most",
+            },
+        }
+    )
+
+
+def _object(properties: dict[str, Any], *required: str) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "object", "properties": properties}
+    return schema | {"required": list(required)} if required else schema
+
+
+def _directory(generation: Generation, view: View, context_length: int | None) -> Listing:
+    if generation == "g1":
+        return NO_LISTING
+    entries = catalog_of(view).trusted_entries()
+    return render_directory(entries, budget_chars(context_length), names=NAMES[generation])
+
+
+def _settings(generation: Generation, settings: ToolSearch, profile: Profile | None) -> ToolSearch:
+    own = resolve_options(profile.options if profile else {}, generation)
+    return msgspec.structs.replace(
+        settings,
+        enabled="on" if own.enabled and settings.enabled != "off" else "off",
+        ranker="openclaw",
+        search_default_limit=own.search_default_limit,
+        max_search_limit=own.max_search_limit,
+    )
+
+
+def _tool_of(view: View, name: str) -> Tool | None:
+    found = catalog_of(view).named(name)
+    return found[0].tool if len(found) == 1 else None
+
+
+def _name(tool: Tool) -> str:
+    return tool_id(tool.kind, tool.server, tool.name)
+
+
+_INTERPRETERS = {kind.generation: kind for kind in (FirstInterpreter, OpenclawInterpreter, ThirdInterpreter)}
+
+
+def _dialect(name: str, generation: Generation) -> Dialect:
+    return Dialect(
+        name=name,
+        ranker="openclaw",
+        name_of=_name,
+        source_name_of=lambda tool: tool.server,
+        max_queries=MOST_ENTRIES,
+        max_names=1,
+        argument_rules="openclaw",
+        count_by_chars=True,
+        reevaluates=True,
+        settings_of=partial(_settings, generation),
+        read_options=partial(read_options, generation=generation),
+        tool_of=_tool_of,
+        listing_of=partial(_directory, generation),
+        bridge_of=partial(_bridge, generation),
+        interpreter=_INTERPRETERS[generation],
+    )
+
+
+OPENCLAW = tuple(_dialect(name, generation) for name, generation in DIALECT_GENERATIONS.items())
