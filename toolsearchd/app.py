@@ -31,6 +31,7 @@ from toolsearchd.actors.worker import Worker
 from toolsearchd.catalog.model import Source
 from toolsearchd.config.settings import Settings
 from toolsearchd.doors.mcp import McpDoor
+from toolsearchd.index.lexicon import default_lexicon
 from toolsearchd.upstream.fleet import Fleet
 from toolsearchd.upstream.sdk import load_sdk
 
@@ -65,10 +66,16 @@ class Daemon:
             passed=lambda: watcher.settings.environment.pass_,
             publish=self._sources_changed,
         )
-        self.cataloger = Cataloger(sources=self._sources, worker=self.worker, limits=limits)
+        self.cataloger = Cataloger(
+            sources=self._sources, options=self._analyzer_options, worker=self.worker, limits=limits
+        )
         self.token_counts = TokenCounts(worker=self.worker, state_dir=places.state_dir)
         self.evaluator = Evaluator(
-            cataloger=self.cataloger, settings=self._settings, counts=self.token_counts, limits=limits
+            cataloger=self.cataloger,
+            settings=self._settings,
+            lexicon=lambda: watcher.lexicon,
+            counts=self.token_counts,
+            limits=limits,
         )
         self.dispatcher = Dispatcher(
             upstream=self.fleet, settings=self._settings, activity=self.activity, limits=limits
@@ -164,6 +171,14 @@ class Daemon:
 
     def _settings(self) -> Settings:
         return self.watcher.settings
+
+    def _analyzer_options(self) -> dict[str, Any]:
+        """How tools' words are read, as far as the person decides it."""
+        options: dict[str, Any] = {"languages": list(self.watcher.settings.tool_search.languages)}
+        stop_words = self.watcher.lexicon.stop_words
+        if stop_words != default_lexicon().stop_words:
+            options["stop_words"] = sorted(stop_words)
+        return options
 
     def _config_changed(self) -> None:
         self.fleet.apply(self.watcher.desired.servers)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import msgspec
 import trio
@@ -31,15 +32,24 @@ _WORKER_BATCH = 2_000  # documents a request: the answer decodes within a few sl
 
 
 class Cataloger:
-    """`sources()`: the newest sources in catalog order. `on_snapshot(generation)` runs after publication."""
+    """`sources()`: the newest sources in catalog order; `options()`: those of the default analyzer.
+    `on_snapshot(generation)` runs after publication."""
 
-    def __init__(self, *, sources: Callable[[], tuple[Source, ...]], worker: Worker, limits: Limits) -> None:
+    def __init__(
+        self,
+        *,
+        sources: Callable[[], tuple[Source, ...]],
+        options: Callable[[], Mapping[str, Any]],
+        worker: Worker,
+        limits: Limits,
+    ) -> None:
         self._sources = sources
+        self._options = options
         self._worker = worker
         self._limits = limits
         self._dirty = trio.Event()
         self._published = trio.Event()
-        self._analyzers: dict[str, Analyzer] = {"default": make_analyzer("default")}
+        self._analyzers: dict[str, Analyzer] = {"default": make_analyzer("default", options())}
         self._memo: dict[tuple[str, str], Analysis] = {}
         self.snapshot = Snapshot.empty()
         self.on_snapshot: list[Callable[[int], None]] = []
@@ -69,6 +79,7 @@ class Cataloger:
     async def _compile(self) -> None:
         started = time.perf_counter()
         slices = Slices(self._limits.compile_slice_s)
+        self._apply_options()
         compile_ = SnapshotCompile(self.snapshot, self._sources(), analyzers=self._analyzers, memo=self._memo)
         for _ in compile_.prepare():
             await slices.breathe()
@@ -90,6 +101,13 @@ class Cataloger:
         published.set()
         for tell in self.on_snapshot:
             tell(self.snapshot.generation)
+
+    def _apply_options(self) -> None:
+        """Between two compiles: another analyzer means another index, and nothing of the old one's memo."""
+        options = self._options()
+        if options != self._analyzers["default"].options:
+            self._analyzers["default"] = make_analyzer("default", options)
+            self._memo.clear()
 
     async def _analyse_elsewhere(self, compile_: SnapshotCompile, slices: Slices) -> None:
         """Has the worker process analyse what is missing; without it, the compile does so, in slices."""

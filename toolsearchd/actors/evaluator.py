@@ -27,6 +27,7 @@ from toolsearchd.disclosure.listing_steps import Count
 from toolsearchd.disclosure.texts import ToolTexts
 from toolsearchd.disclosure.tokens import UncountedError, encoding_for, estimate_tokens, is_estimated
 from toolsearchd.disclosure.view import Assembled, View
+from toolsearchd.index.lexicon import Lexicon
 from toolsearchd.limits import Limits
 
 log = logging.getLogger(__name__)
@@ -57,10 +58,17 @@ class ViewKey(msgspec.Struct, frozen=True, kw_only=True):
 
 class Evaluator:
     def __init__(
-        self, *, cataloger: Cataloger, settings: Callable[[], Settings], counts: TokenCounts, limits: Limits
+        self,
+        *,
+        cataloger: Cataloger,
+        settings: Callable[[], Settings],
+        lexicon: Callable[[], Lexicon],
+        counts: TokenCounts,
+        limits: Limits,
     ) -> None:
         self._cataloger = cataloger
         self._settings = settings
+        self._lexicon = lexicon
         self._limits = limits
         self._views: dict[tuple[Grant, str, str], View] = {}
         self._assembled: dict[ViewKey, Assembled] = {}  # of the newest snapshot
@@ -101,6 +109,7 @@ class Evaluator:
                 settings=self._tool_search(key),
                 pins=profile.pins if profile else (),
                 limits=self._limits,
+                lexicon=self._lexicon(),
                 texts=self._texts,
             )
         return view

@@ -3,7 +3,7 @@
 File events only mark dirty: after `settle_s` of quiet the files are read again and compared by content, so a
 touch publishes nothing. A file that can't be used keeps its last good state in force and is reported; a
 deleted one keeps it for `deleted_grace_s`. A stat sweep every `sweep_s` catches what inotify misses.
-Emits: `on_change` callbacks after `settings` or the desired servers changed.
+Emits: `on_change` callbacks after `settings`, the lexicon or the desired servers changed.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import watchfiles
 
 from toolsearchd.actors.files import WatchPoints, watch_points
 from toolsearchd.actors.watched_file import WatchedFile
+from toolsearchd.actors.word_files import WordFiles
 from toolsearchd.config.document import problem_at
 from toolsearchd.config.environment import parse_environment
 from toolsearchd.config.expand import ExpandContext
@@ -30,6 +31,7 @@ from toolsearchd.config.merge import desired_state
 from toolsearchd.config.model import Desired, Problem
 from toolsearchd.config.settings import Settings, SourceFile, dump_settings, load_settings
 from toolsearchd.config.sources import FORMATS, Format, Parsed, format_of
+from toolsearchd.index.lexicon import Lexicon
 
 log = logging.getLogger(__name__)
 
@@ -77,6 +79,7 @@ class Watcher:
         self._config: WatchedFile[Settings] = WatchedFile(config_file, Settings(), wanted=False)
         self._environment: WatchedFile[dict[str, str]] | None = None
         self._sources: dict[tuple[str, str], _Source] = {}
+        self._words = WordFiles()
         self._watch_problem: Problem | None = None
         self._log_problems = log_problems
         self._told: frozenset[Problem] = frozenset()
@@ -86,6 +89,11 @@ class Watcher:
         self.settings = Settings()
         self.desired = Desired()
         self.on_change: list[Callable[[], None]] = []
+
+    @property
+    def lexicon(self) -> Lexicon:
+        """The word lists in force, the person's own included."""
+        return self._words.lexicon
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -113,11 +121,13 @@ class Watcher:
 
     def load_now(self) -> None:
         """Reads everything; what changed is in force when this returns. Files are local and small."""
-        before = (self.settings, self.desired.servers)
+        before = (self.settings, self.lexicon, self.desired.servers)
         self._look(self._config, self._parse_config, None)
         usable = self._config.is_known or not self._config.error
         self.settings = self._config.value if usable else _NOTHING
         self._choose_environment()
+        self._words.choose(self.settings.tool_search.lexicon, self._place)
+        self._words.look(self.settings.limits, time.monotonic())
         self._choose_sources()
         for source in self._sources.values():
             context = self._context(source.project)
@@ -131,7 +141,7 @@ class Watcher:
             self._environment.value if self._environment is not None else {},
         )
         self._tell_problems()
-        if (self.settings, self.desired.servers) != before:
+        if (self.settings, self.lexicon, self.desired.servers) != before:
             for tell in self.on_change:
                 tell()
 
@@ -207,7 +217,8 @@ class Watcher:
 
     def _files(self) -> list[WatchedFile[Any]]:
         environment = [self._environment] if self._environment is not None else []
-        return [self._config, *environment, *(source.file for source in self._sources.values())]
+        sources = [source.file for source in self._sources.values()]
+        return [self._config, *environment, *self._words.files, *sources]
 
     def _tell_problems(self) -> None:
         """Each problem once in the log, when it appears."""

@@ -133,6 +133,7 @@ class SnapshotCompile:
             and not self._gone
             and previous.sources == self._sources
             and previous.indexes.keys() == indexes.keys()
+            and all(self._reusable(name, analyzer) for name, analyzer in self._analyzers.items())
         )
         yield True
         if unchanged:

@@ -15,8 +15,30 @@ Enabled = Literal["auto", "on", "off", "fit"]
 Tri = Literal["auto", "on", "off"]
 Ranker = Literal["default", "hermes", "hermes-v1", "openclaw"]  # the last by its dialects alone
 
+LANGUAGES = (
+    *("basque", "catalan", "czech", "danish", "dutch", "english", "esperanto", "estonian", "finnish"),
+    *("french", "german", "hungarian", "indonesian", "irish", "italian", "lithuanian", "norwegian"),
+    *("polish", "portuguese", "romanian", "serbian", "sesotho", "spanish", "swedish", "turkish"),
+)
+"""Whose word endings can be read; languages in Latin letters, since those letters do not tell which it is."""
+SCRIPTS = ("arabic", "armenian", "greek", "hindi", "russian", "tamil")
+"""Languages that their letters tell: always read so."""
+
 _ON = {"on", "true", "1", "yes"}
 _OFF = {"off", "false", "0", "no"}
+
+
+class LexiconFiles(msgspec.Struct, frozen=True, kw_only=True):
+    """Files with word lists of the person's own; None: there is none."""
+
+    thesaurus: str | None = None
+    products: str | None = None
+    ordinary_words: str | None = None
+    stop_words: str | None = None
+    replace: tuple[str, ...] = ()  # lists that the file replaces; to the others it adds
+
+
+LISTS = tuple(name for name in LexiconFiles.__struct_fields__ if name != "replace")
 
 
 class ToolSearch(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,6 +52,8 @@ class ToolSearch(msgspec.Struct, frozen=True, kw_only=True):
     listing: Tri = "auto"
     listing_max_tokens: int = 4000
     ranker: Ranker = "default"
+    languages: tuple[str, ...] = ("english",)
+    lexicon: LexiconFiles = LexiconFiles()
     aliases: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
     defer: tuple[str, ...] | None = None  # core tools to defer all the same; None: the dialect's own set
 
@@ -108,6 +132,8 @@ class _Resolver:
             listing=self._choice("listing", base.listing, ()),
             listing_max_tokens=self._int("listing_max_tokens", base.listing_max_tokens, 200, 60_000),
             ranker=self._ranker(),
+            languages=self._languages(),
+            lexicon=self._lexicon(),
             aliases=self._aliases(),
             defer=self._defer(),
         )
@@ -163,6 +189,54 @@ class _Resolver:
         in_force = self._base.ranker
         self._warn("ranker", f"{_shown(value)} is none of default, hermes, hermes-v1; {in_force} in force")
         return in_force
+
+    def _languages(self) -> tuple[str, ...]:
+        value = self._section.get("languages", "english")
+        found: dict[str, None] = {}
+        listed = [value] if isinstance(value, str) else value
+        if not isinstance(listed, list | tuple):
+            self._warn("languages", f"expected a list of languages, not {_shown(value)}; english in force")
+            return ("english",)
+        for item in listed:
+            language = item.strip().lower() if isinstance(item, str) else ""
+            if language in LANGUAGES:
+                found[language] = None
+            elif language in SCRIPTS:
+                self._warn("languages", f"{language} needs no entry: its letters tell it; left out here")
+            else:
+                known = f"there are {', '.join(LANGUAGES)}"
+                self._warn("languages", f"no word endings of {_shown(item)} are known; {known}")
+        if not found:
+            self._warn("languages", "none is left; english in force")
+        return tuple(found) or ("english",)
+
+    def _lexicon(self) -> LexiconFiles:
+        value = self._section.get("lexicon")
+        if value is None:
+            return LexiconFiles()
+        if not isinstance(value, Mapping):
+            self._warn("lexicon", f"expected a mapping of {', '.join(LISTS)} to files; none in force")
+            return LexiconFiles()
+        files: dict[str, str] = {}
+        for key, path in value.items():
+            if key in LISTS and isinstance(path, str) and path.strip() and "\0" not in path:
+                files[key] = path
+            elif key in LISTS and path is not None:
+                self._warn("lexicon", f"{key}: expected a file's path, not {_shown(path)}; none in force")
+            elif key not in LISTS and key != "replace":
+                self._warn("lexicon", f"{_shown(key)} is no list; there are {', '.join(LISTS)} and replace")
+        return LexiconFiles(**files, replace=self._replaced(value.get("replace"), files))
+
+    def _replaced(self, value: object, files: Mapping[str, str]) -> tuple[str, ...]:
+        listed = [value] if isinstance(value, str) else () if value is None else value
+        if not isinstance(listed, list | tuple):
+            self._warn("lexicon", f"replace: expected a list of {', '.join(LISTS)}; nothing is replaced")
+            return ()
+        names = [name if isinstance(name, str) else repr(name) for name in listed]
+        for name in names:
+            if name not in files:
+                self._warn("lexicon", f"replace: {_shown(name)} has no file here; it is ignored")
+        return tuple(name for name in dict.fromkeys(names) if name in files)
 
     def _aliases(self) -> dict[str, tuple[str, ...]]:
         value = self._section.get("aliases", self._base.aliases) or {}

@@ -19,7 +19,7 @@ def explain(view: View, query: str, tool_name: str | None, *, limits: Limits) ->
     The `default` ranker is explained, whichever the session searches with. Raises TOOL_NOT_FOUND.
     """
     snapshot = view.snapshot
-    searcher = snapshot.searcher("default", view.mask)
+    searcher = snapshot.searcher("default", view.mask, view.lexicon)
     assert isinstance(searcher, DefaultSearcher)
     doc, key = None, ""
     if tool_name is not None:

@@ -31,6 +31,7 @@ from toolsearchd.disclosure.texts import ToolTexts
 from toolsearchd.disclosure.tiers import fit_tokens, no_bridge_because, threshold_tokens, tier_of
 from toolsearchd.disclosure.tokens import chars4_of
 from toolsearchd.errors import ToolsearchdError
+from toolsearchd.index.lexicon import Lexicon
 from toolsearchd.index.searcher import Group, Searcher
 from toolsearchd.limits import Limits
 
@@ -58,9 +59,11 @@ class View:
         settings: ToolSearch,
         limits: Limits,
         pins: tuple[str, ...] = (),
+        lexicon: Lexicon | None = None,
         texts: ToolTexts | None = None,
     ) -> None:
         """`settings`: those in force for this dialect and profile. `pins`: globs of tools kept direct.
+        `lexicon`: the word lists in force.
 
         `texts`: shared by the views of successive snapshots, so that what did not change costs nothing.
         """
@@ -68,6 +71,7 @@ class View:
         self.grant = grant
         self.dialect = dialect
         self.settings = settings
+        self.lexicon = lexicon
         self._pins = pins
         self.limits = limits
         self._texts = texts or ToolTexts()
@@ -136,7 +140,8 @@ class View:
     @cached_property
     def _searcher(self) -> Searcher:
         ranker = self.settings.ranker
-        return self.snapshot.searcher(ranker if ranker != "default" else self.dialect.ranker, self.mask)
+        ranker = ranker if ranker != "default" else self.dialect.ranker
+        return self.snapshot.searcher(ranker, self.mask, self.lexicon)
 
     def tool_named(self, name: str) -> Tool | None:
         """By the dialect's name or the exact public name."""

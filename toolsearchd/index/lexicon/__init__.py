@@ -1,15 +1,18 @@
 """The word lists of the default ranker: stop words, a thesaurus of agents' words, product names.
 
-Data files beside this module (licences: README.md there). Nothing here depends on a catalog or a query.
+Data files beside this module (licences: README.md there), and a person's own. Nothing here depends on a
+catalog or a query.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 
 import msgspec
+
+from toolsearchd.index import text
 
 Phrase = tuple[str, ...]  # words of a thesaurus entry, case folded
 
@@ -24,21 +27,49 @@ class Lexicon(msgspec.Struct, frozen=True):
     @classmethod
     def parse(cls, read: Callable[[str], str]) -> Lexicon:
         """From the texts of the four files, as `read(name)` gives them."""
-        ordinary = set(_words(read("ordinary_words.txt")))
+        ordinary = set(_words(read("ordinary_words.txt").casefold()))
         return cls(
-            stop_words=frozenset(_words(read("stop_words.txt"))),
+            stop_words=frozenset(_words(read("stop_words.txt").casefold())),
             thesaurus=tuple(
-                tuple(tuple(phrase.casefold().split("_")) for phrase in line.split())
+                tuple(_phrase(phrase) for phrase in line.casefold().split())
                 for line in _lines(read("thesaurus.txt"))
             ),
-            products=frozenset(line.strip().casefold() for line in _lines(read("products.txt"))) - ordinary,
+            products=frozenset(" ".join(line.casefold().split()) for line in _lines(read("products.txt")))
+            - ordinary,
         )
 
 
 @cache
 def default_lexicon() -> Lexicon:
     """The lists of this package."""
-    return Lexicon.parse(lambda name: files(__name__).joinpath(name).read_text(encoding="utf-8"))
+    return Lexicon.parse(_packaged)
+
+
+def own_lexicon(texts: Mapping[str, str], replaced: Collection[str] = ()) -> Lexicon:
+    """The lists of this package with a person's own. `texts`: list name (`thesaurus`) → its lines.
+
+    What they say is added, or stands alone for a name in `replaced`; a product of theirs is one although it
+    is an ordinary word to the package's list.
+    """
+    if not texts:
+        return default_lexicon()
+    base = Lexicon.parse(lambda name: "" if name.removesuffix(".txt") in replaced else _packaged(name))
+    own = Lexicon.parse(lambda name: texts.get(name.removesuffix(".txt"), ""))
+    ordinary = frozenset(_words(texts.get("ordinary_words", "").casefold()))
+    return Lexicon(
+        stop_words=base.stop_words | own.stop_words,
+        thesaurus=base.thesaurus + own.thesaurus,
+        products=(base.products - ordinary) | own.products,
+    )
+
+
+def _packaged(name: str) -> str:
+    return files(__name__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _phrase(written: str) -> Phrase:
+    """The words of a phrase as a query has them: `time_zone` is two."""
+    return tuple(part for run in text.runs(written) for part in text.parts(run))
 
 
 def _lines(source: str) -> Iterator[str]:
