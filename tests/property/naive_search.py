@@ -26,7 +26,7 @@ from toolsearchd.index.concepts import Tuning
 from toolsearchd.index.document import Analysis, Document
 from toolsearchd.index.lexicon import Lexicon
 
-F = np.float32  # what the daemon adds in
+F = np.float32  # what the daemon keeps one word's scores in; a query's sum is a double
 
 Answer = tuple[list[tuple[str, float]], list[tuple[str, float]], list[str], str | None]
 
@@ -236,15 +236,15 @@ class NaiveDefault(Naive):
         product = self.absent_product(words)
         if product is not None and not first:
             return [], [], unknown, product
-        scores = [F(0)] * self.n
+        scores = [0.0] * self.n
         for at in range(self.n):
-            covered = F(0)
+            covered = 0.0
             for concept in concepts:
-                scores[at] += concept["scores"].get(at, F(0))
-                covered += concept["named"].get(at, F(0))
+                scores[at] += float(concept["scores"].get(at, 0.0))
+                covered += float(concept["named"].get(at, 0.0))
             if covered:
-                share = min(F(1), covered / F(max(1, self.lengths[at][NAME])))
-                scores[at] *= F(1) + F(self.tuning.name_coverage) * share
+                share = min(1.0, covered / max(1, self.lengths[at][NAME]))
+                scores[at] *= 1.0 + self.tuning.name_coverage * share
         finite: list[Any] = list(scores)
         for at in first:
             scores[at], finite[at] = math.inf, 0.0

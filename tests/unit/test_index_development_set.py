@@ -98,9 +98,7 @@ def test_every_miss_has_a_cause_and_without_it_the_tool_is_offered() -> None:
         assert doc is not None
         reason = verdict(searcher, one.query.query, doc, 5)
         assert reason.cause in ("absent_product", "no_shared_word", "outranked")
-        words = reason.words or tuple(
-            concept.word for concept in searcher.reader.read(one.query.query).concepts
-        )
+        words = reason.words or tuple(word for word in searcher.reader.read(one.query.query).words)
         mended = documents_with(doc, words * 4 if reason.cause == "outranked" else words)[doc]
         new = len(index.lengths)
         work = Compile(index, remove=[doc], add=[(new, make_analyzer("default").analyse(mended))])

@@ -128,6 +128,12 @@ class DefaultAnalyzer:
             self._stems[word] = found
         return found
 
+    def tried_stems(self, word: str) -> tuple[str, ...]:
+        """`stems(word)`, not kept: for words that were made up and are only tried."""
+        if len(self._latin) == 1 and word.isascii() and word.isalpha():
+            return (self._latin[0].stemWord(word),)
+        return self.stems(word)
+
     def _languages_of(self, word: str) -> tuple[str, ...]:
         if word.isdigit() or not word.isascii():
             first = word[0]
@@ -260,7 +266,9 @@ def _field_texts(document: Document) -> tuple[str, ...]:
 
 @cache
 def _stemmer(language: str) -> Any:
-    return snowballstemmer.stemmer(language)
+    stemmer = snowballstemmer.stemmer(language)
+    stemmer.maxCacheSize = 0  # its cache costs more than a stem; what recurs is kept here
+    return stemmer
 
 
 @cache

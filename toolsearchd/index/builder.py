@@ -19,6 +19,7 @@ from pyroaring import BitMap
 from toolsearchd.index.analyzer import Analyzer, make_analyzer
 from toolsearchd.index.document import Analysis, Document
 from toolsearchd.index.postings import Docs, Index, Posting, as_tuple, bitmap, narrowed
+from toolsearchd.index.spellings import Spellings
 
 _POSTINGS_A_STEP = 2_000  # about 0.5 ms
 _NAMES_A_STEP = 500
@@ -66,7 +67,10 @@ class Compile:
         work = 0
         while collected:
             term, (ids, rows) = collected.popitem()  # freed as it is used, not all at once
-            postings[term] = _joined(postings.get(term), Posting(BitMap(ids), *narrowed(rows, typecode)))
+            before = postings.get(term)
+            if before is None:
+                previous.spellings.add(term)
+            postings[term] = _joined(before, Posting(BitMap(ids), *narrowed(rows, typecode)))
             work += 64 + len(ids)
             if work > _POSTINGS_A_STEP:
                 work = 0
@@ -89,6 +93,7 @@ class Compile:
             live=live,
             exact=exact,
             bare=bare,
+            spellings=previous.spellings,
         )
 
 
@@ -99,6 +104,7 @@ def compacted(index: Index, renumbered: npt.NDArray[np.int32]) -> Generator[bool
     """
     width = len(index.fields)
     postings: dict[str, Posting] = {}
+    spellings = Spellings()
     work = 0
     for term, posting in index.postings.items():
         docs = renumbered[posting.ids()]
@@ -106,6 +112,7 @@ def compacted(index: Index, renumbered: npt.NDArray[np.int32]) -> Generator[bool
         if kept.any():
             rows = posting.frequencies(width)[kept].tobytes()
             postings[term] = Posting(bitmap(docs[kept]), rows, posting.type)
+            spellings.add(term)
         work += 64 + len(docs)
         if work > _POSTINGS_A_STEP:
             work = 0
@@ -129,6 +136,7 @@ def compacted(index: Index, renumbered: npt.NDArray[np.int32]) -> Generator[bool
         live=bitmap(renumbered[np.frombuffer(index.live.to_array(), np.uint32)]),
         exact=tables[0],
         bare=tables[1],
+        spellings=spellings,
     )
 
 

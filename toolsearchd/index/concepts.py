@@ -7,24 +7,27 @@ The score of a word in a document is the best of its alternatives, never their s
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property, reduce
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from toolsearchd.index.analyzer import FIELDS, NAME, DefaultAnalyzer
+from toolsearchd.index.impact import Sum, TermImpact, add_up, both
 from toolsearchd.index.lexicon import Lexicon
+from toolsearchd.index.postings import Counts, Posting
+from toolsearchd.index.recent import Cache
 from toolsearchd.index.scope import Positions, Scope, Scores
 
 Stems = tuple[str, ...]  # a phrase, stemmed; all of it must occur
-K = TypeVar("K")
-V = TypeVar("V", bound=Any)
 
+_PREPARED_DOCS = 20_000  # more are not made ahead: seconds of work for what most sessions never ask
+_PREPARED_A_STEP = 15_000
+_TERMS_A_STEP = 500
 _CACHED_BYTES = 96 * 1024 * 1024  # per scope; past it what was not used for longest is computed again
-_DENSE_SHARE = 8  # what is in more than 1/8 of the documents is added as a whole array, which is faster
 
 
 class Tuning(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,19 +45,6 @@ class Tuning(msgspec.Struct, frozen=True, kw_only=True):
     typo_chars: int = 6  # shorter words have too many neighbours; 0 turns typos off
 
 
-class TermImpact(NamedTuple):
-    """One term (or phrase) in the scope."""
-
-    idf: float
-    positions: Positions  # ascending
-    saturated: Scores  # BM25F without the idf
-    named: npt.NDArray[np.bool_]  # does the tool's own name hold it?
-
-    @property
-    def nbytes(self) -> int:
-        return 200 + self.positions.nbytes + self.saturated.nbytes + self.named.nbytes
-
-
 class Alternative(NamedTuple):
     stems: Stems
     weight: float
@@ -63,31 +53,26 @@ class Alternative(NamedTuple):
 
 
 class Concept(NamedTuple):
-    """One query word, ready to be added up. `df` 0: no document of the scope carries it."""
+    """What a query word means in the scope, ready to be added up. `df` 0: no document carries it."""
 
-    word: str
     idf: float
     df: int
     stem_df: int  # of the word itself, without what stands for it
     alternatives: tuple[Alternative, ...]
-    positions: Positions | None  # ascending; None for a frequent concept
-    scores: Scores  # by `positions`; of a frequent concept by every position of the scope
-    named_positions: Positions
-    named: Scores  # 1.0 or the partner's weight
+    sum: Sum
 
-    def carriers(self) -> Positions:
-        """Where the word is carried, or what stands for it."""
-        if self.positions is not None:
-            return self.positions
-        return np.flatnonzero(self.scores > 0).astype(np.int32)
+    def carriers(self) -> npt.NDArray[np.intp]:
+        """Where the word is carried, or what stands for it. In no particular order."""
+        if self.sum.dense is not None:
+            return np.flatnonzero(self.sum.dense)
+        return self.sum.places[: self.df]
 
     def score_at(self, position: int) -> float:
         """The concept's score in a document; 0.0 where it is not carried."""
-        if self.positions is None:
-            return float(self.scores[position])
-        at = int(np.searchsorted(self.positions, position))
-        carried = at < len(self.positions) and int(self.positions[at]) == position
-        return float(self.scores[at]) if carried else 0.0
+        if self.sum.dense is not None:
+            return float(self.sum.dense[position])
+        at = np.flatnonzero(self.sum.places[: self.df] == position)
+        return float(self.sum.values[at[0]]) if len(at) else 0.0
 
     def carries(self, position: int) -> bool:
         """Does this document carry the word or what stands for it?"""
@@ -95,8 +80,7 @@ class Concept(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        sparse = 0 if self.positions is None else self.positions.nbytes
-        return 400 + sparse + self.scores.nbytes + self.named_positions.nbytes + self.named.nbytes
+        return 400 + self.sum.nbytes
 
 
 class Concepts:
@@ -107,8 +91,9 @@ class Concepts:
         self._analyzer = analyzer
         self._tuning = tuning
         self._partners = _partners(analyzer, lexicon)
-        self._terms = _Cache[Stems, TermImpact](_CACHED_BYTES // 3)
-        self._concepts = _Cache[tuple[str, tuple[Stems, ...]], Concept](2 * _CACHED_BYTES // 3)
+        self._k1, self._k1_plus_1 = np.float32(tuning.k1), np.float32(tuning.k1 + 1)
+        self._terms = Cache[Stems, TermImpact](_CACHED_BYTES // 3)
+        self._concepts = Cache[tuple[tuple[str, ...], tuple[Stems, ...]], Concept](2 * _CACHED_BYTES // 3)
 
     def idf(self, df: int) -> float:
         """Positive for every df from 0 to the number of documents."""
@@ -116,14 +101,18 @@ class Concepts:
 
     def is_known(self, word: str) -> bool:
         """Does any document carry the word itself?"""
-        return any(self.scope.document_frequency(stem) for stem in self._analyzer.stems(word))
+        postings = self.scope.index.postings
+        for stem in self._analyzer.tried_stems(word):
+            if stem in postings and self.scope.document_frequency(stem):
+                return True
+        return False
 
-    def of(self, word: str, extra: tuple[Stems, ...] = ()) -> Concept:
-        """The concept of a word; `extra`: phrases of the query that hold it, such as joined neighbours."""
-        key = (word, extra)
+    def of(self, stems: tuple[str, ...], extra: tuple[Stems, ...] = ()) -> Concept:
+        """The concept of a word, given by its stems; `extra`: phrases of the query that hold it."""
+        key = (stems, extra)
         found = self._concepts.get(key)
         if found is None:
-            found = self._concepts.put(key, self._make(word, extra))
+            found = self._concepts.put(key, self._make(stems, extra))
         return found
 
     def term(self, stems: Stems) -> TermImpact:
@@ -133,7 +122,8 @@ class Concepts:
             if len(stems) == 1:
                 found = self._single(stems[0])
             else:
-                found = reduce(self._both, (self.term((stem,)) for stem in stems))
+                parts = (self.term((stem,)) for stem in stems)
+                found = reduce(lambda one, other: both(one, other, self.idf), parts)
             self._terms.put(stems, found)
         return found
 
@@ -144,64 +134,72 @@ class Concepts:
         if posting is None or doc not in posting.docs:
             return [0.0] * len(FIELDS)
         counts = posting.frequencies(len(FIELDS))[posting.docs.rank(doc) - 1]
-        return [float(value) for value in counts * self._worth[position]]
+        return [float(value) for value in counts * self._worth[:, position]]
+
+    def prepare(self) -> Iterator[None]:
+        """Makes ahead, in steps of about 2 ms, what the first searches would have to make."""
+        if self.scope.size > _PREPARED_DOCS:
+            return
+        chunk: list[tuple[str, Posting]] = []
+        documents = 0
+        for item in self.scope.index.postings.items():
+            chunk.append(item)
+            documents += len(item[1].docs)
+            if documents > _PREPARED_A_STEP or len(chunk) > _TERMS_A_STEP:
+                self._prepare_terms(chunk)
+                chunk, documents = [], 0
+                yield
+        self._prepare_terms(chunk)
+        for phrase in self._partners:
+            if len(phrase) == 1 and self.scope.document_frequency(phrase[0]):
+                self.of(phrase)
+                yield
+
+    def _prepare_terms(self, chunk: list[tuple[str, Posting]]) -> None:
+        """The impacts of many terms by a few operations on long arrays."""
+        positions, counts, ends = self.scope.occurrences_of([posting for _, posting in chunk])
+        saturated, named = self._impacts(positions, counts)
+        start = 0
+        for (term, _), end in zip(chunk, ends, strict=True):
+            if end > start:
+                part = slice(start, end)
+                impact = TermImpact(self.idf(end - start), positions[part], saturated[part], named[part])
+                self._terms.put((term,), impact)
+            start = end
 
     def _single(self, stem: str) -> TermImpact:
         positions, counts = self.scope.occurrences(stem)
-        if len(positions) > 1:
-            order = np.argsort(positions, kind="stable")
-            positions, counts = positions[order], counts[order]
-        weighted = (counts * self._worth[positions]).sum(axis=1)
-        k1 = self._tuning.k1
-        saturated = np.float32(k1 + 1) * weighted / (np.float32(k1) + weighted)
-        return TermImpact(self.idf(len(positions)), positions, saturated, counts[:, NAME] > 0)
+        return TermImpact(self.idf(len(positions)), positions, *self._impacts(positions, counts))
 
-    def _both(self, one: TermImpact, other: TermImpact) -> TermImpact:
-        positions, left, right = np.intersect1d(
-            one.positions, other.positions, assume_unique=True, return_indices=True
-        )
-        return TermImpact(
-            self.idf(len(positions)),
-            positions,
-            np.minimum(one.saturated[left], other.saturated[right]),
-            one.named[left] & other.named[right],
-        )
+    def _impacts(self, positions: Positions, counts: Counts) -> tuple[Scores, npt.NDArray[np.bool_]]:
+        """BM25F without the idf, and whether the tool's name is among the fields."""
+        weighted = np.add.reduce(counts.T * self._worth.take(positions, axis=1), axis=0)
+        return self._k1_plus_1 * weighted / (self._k1 + weighted), counts[:, NAME] > 0
 
     @cached_property
     def _worth(self) -> npt.NDArray[np.float32]:
-        """What one occurrence is worth, by position and field: weight over length normalisation."""
+        """What one occurrence is worth, by field and position: weight over length normalisation."""
         b, weights = np.array(self._tuning.b), np.array(self._tuning.weights)
         relative = self.scope.lengths / np.array(self.scope.mean_lengths)
-        worth: npt.NDArray[np.float64] = weights / (1 - b + b * relative)
-        return worth.astype(np.float32)
+        worth = (weights / (1 - b + b * relative)).astype(np.float32)
+        return np.ascontiguousarray(worth.T)
 
-    def _make(self, word: str, extra: tuple[Stems, ...]) -> Concept:
-        own = tuple((stem,) for stem in self._analyzer.stems(word))
-        stem_df = max(len(self.term(stems).positions) for stems in own)
+    def _make(self, stems: tuple[str, ...], extra: tuple[Stems, ...]) -> Concept:
+        own = tuple((stem,) for stem in stems)
+        stem_df = max(len(self.term(phrase).positions) for phrase in own)
         own_idf = self.idf(stem_df)
         alternatives = []
         impacts = []
-        for stems, weight in self._alternatives(own, extra):
-            impact = self.term(stems)
+        for phrase, weight in self._alternatives(own, extra):
+            impact = self.term(phrase)
             df = len(impact.positions)
             if df:
                 # A rare partner of a common word must not outweigh it, nor a common one hide a rare word.
                 idf = impact.idf if weight == 1.0 or not stem_df else (impact.idf + own_idf) / 2
-                alternatives.append(Alternative(stems, weight, idf, df))
-                impacts.append((np.float32(weight), np.float32(weight * idf), impact))
-        merged = _merged(impacts, self.scope.size)
-        df = int(np.count_nonzero(merged.scores > 0)) if merged.positions is None else len(merged.positions)
-        return Concept(
-            word,
-            own_idf if stem_df else self.idf(df),
-            df,
-            stem_df,
-            tuple(alternatives),
-            merged.positions,
-            merged.scores,
-            merged.named_positions,
-            merged.named,
-        )
+                alternatives.append(Alternative(phrase, weight, idf, df))
+                impacts.append((weight, np.float32(weight * idf), impact))
+        df, added = add_up(impacts, self.scope.size)
+        return Concept(own_idf if stem_df else self.idf(df), df, stem_df, tuple(alternatives), added)
 
     def _alternatives(
         self, own: tuple[Stems, ...], extra: tuple[Stems, ...]
@@ -212,78 +210,6 @@ class Concepts:
         for stems in dict.fromkeys((*partners, *extra)):
             if stems not in own:
                 yield stems, self._tuning.partner
-
-
-class _Merged(NamedTuple):
-    """The best of several impacts, as `Concept` holds it."""
-
-    positions: Positions | None
-    scores: Scores
-    named_positions: Positions
-    named: Scores
-
-
-def _merged(impacts: list[tuple[np.float32, np.float32, TermImpact]], size: int) -> _Merged:
-    """`impacts`: (what a name is worth, what a saturated frequency is worth, the impact)."""
-    if len(impacts) == 1:
-        worth, factor, impact = impacts[0]
-        named_positions = impact.positions[impact.named]
-        named = np.full(len(named_positions), worth, np.float32)
-        if len(impact.positions) * _DENSE_SHARE <= size:
-            return _Merged(impact.positions, factor * impact.saturated, named_positions, named)
-    if sum(len(impact.positions) for _, _, impact in impacts) * _DENSE_SHARE <= size:
-        places = _union([impact.positions for _, _, impact in impacts])
-        scores, named = np.zeros(len(places), np.float32), np.zeros(len(places), np.float32)
-        for worth, factor, impact in impacts:
-            at = np.searchsorted(places, impact.positions)
-            _raise(scores, at, factor * impact.saturated)
-            _raise(named, at[impact.named], worth)
-        holds = named > 0
-        return _Merged(places, scores, places[holds], named[holds])
-    scores, named = np.zeros(size, np.float32), np.zeros(size, np.float32)
-    for worth, factor, impact in impacts:
-        _raise(scores, impact.positions, factor * impact.saturated)
-        _raise(named, impact.positions[impact.named], worth)
-    named_positions = np.flatnonzero(named > 0).astype(np.int32)
-    return _Merged(None, scores, named_positions, named[named_positions])
-
-
-def _raise(values: Scores, at: npt.NDArray[np.integer], to: Scores | np.float32) -> None:
-    values[at] = np.maximum(values[at], to)
-
-
-def _union(several: list[Positions]) -> Positions:
-    """All positions, ascending, each once. (Sorting beats numpy's own `unique` tenfold here.)"""
-    if not several:
-        return np.zeros(0, np.int32)
-    merged = np.concatenate(several)
-    merged.sort()
-    first = np.ones(len(merged), dtype=bool)
-    np.not_equal(merged[1:], merged[:-1], out=first[1:])
-    return merged[first]
-
-
-class _Cache(Generic[K, V]):
-    """What was used last, up to a number of bytes."""
-
-    def __init__(self, limit_bytes: int) -> None:
-        self._limit = limit_bytes
-        self._held = 0
-        self._items: dict[K, V] = {}
-
-    def get(self, key: K) -> V | None:
-        found = self._items.pop(key, None)
-        if found is not None:
-            self._items[key] = found  # the newest again
-        return found
-
-    def put(self, key: K, value: V) -> V:
-        self._items[key] = value
-        self._held += value.nbytes
-        while self._held > self._limit and len(self._items) > 1:
-            oldest = self._items.pop(next(iter(self._items)))
-            self._held -= oldest.nbytes
-        return value
 
 
 _partner_tables: dict[tuple[str, Any], dict[Stems, tuple[Stems, ...]]] = {}

@@ -43,7 +43,7 @@ def explain(
     group = searcher.search(query, limit)
     plan = searcher.reader.read(query)
     scores = searcher.scores(plan)
-    gate = searcher.gate(plan)
+    gate = plan.gate
     shown = [*group.matches, *group.near]
     positions = [int(searcher.scope.position_of[hit.doc]) for hit in shown]
     if doc is not None:
@@ -51,11 +51,13 @@ def explain(
         if asked >= 0 and asked not in positions:
             positions.append(asked)
     best = searcher.matches(plan, scores, 1, [])
-    leader = _leader(scores, gate)
+    leader = None if gate is None else _leader(scores, gate[1])
     return {
         "query": query,
-        "terms": [_term(concept, plan) for concept in plan.concepts],
-        "gate": None if gate is None else {"word": gate.word, "df": gate.df, "idf": gate.idf},
+        "terms": [
+            _term(word, concept, plan) for word, concept in zip(plan.words, plan.concepts, strict=True)
+        ],
+        "gate": None if gate is None else {"word": gate[0], "df": gate[1].df, "idf": gate[1].idf},
         "coverage": {
             "needed": searcher.tuning.coverage,
             "best": 0.0 if leader is None else searcher.coverage(plan, leader),
@@ -89,7 +91,9 @@ def verdict(searcher: DefaultSearcher, query: str, doc: int, limit: int, key: st
     plan = searcher.reader.read(query)
     if not plan.concepts:
         return Verdict("no_words", "The query holds no word to search for.", None, (), key)
-    lacking = tuple(concept.word for concept in plan.concepts if not concept.carries(position))
+    lacking = tuple(
+        word for word, concept in zip(plan.words, plan.concepts, strict=True) if not concept.carries(position)
+    )
     if rank is None:
         text = f"It carries none of the query's words: {', '.join(lacking)}."
         return Verdict("no_shared_word", text, None, lacking, key)
@@ -98,18 +102,16 @@ def verdict(searcher: DefaultSearcher, query: str, doc: int, limit: int, key: st
     return Verdict("outranked", text, rank, lacking, key)
 
 
-def _leader(scores: Scores, gate: Concept | None) -> int | None:
-    if gate is None:
-        return None
-    carriers = gate.carriers()
+def _leader(scores: Scores, gate: Concept) -> int:
+    carriers = np.sort(gate.carriers())
     return int(carriers[np.argmax(scores[carriers])])
 
 
-def _term(concept: Concept, plan: Plan) -> dict[str, Any]:
+def _term(word: str, concept: Concept, plan: Plan) -> dict[str, Any]:
     return {
-        "word": concept.word,
-        "known": concept.word not in plan.unknown,
-        "read_as": plan.typos.get(concept.word),
+        "word": word,
+        "known": word not in plan.unknown,
+        "read_as": plan.typos.get(word),
         "df": concept.df,
         "idf": concept.idf,
         "stems": [
@@ -127,7 +129,7 @@ def _term(concept: Concept, plan: Plan) -> dict[str, Any]:
 def _candidate(searcher: DefaultSearcher, plan: Plan, scores: Scores, position: int) -> dict[str, Any]:
     """One tool's score, taken apart: per word its best alternative, and that one's share by field."""
     words = []
-    for concept in plan.concepts:
+    for word, concept in zip(plan.words, plan.concepts, strict=True):
         if not concept.carries(position):
             continue
         score = concept.score_at(position)
@@ -141,7 +143,7 @@ def _candidate(searcher: DefaultSearcher, plan: Plan, scores: Scores, position: 
             for field, value in zip(FIELDS, searcher.concepts.field_scores(stem, position), strict=True):
                 if value:
                     fields[field] = fields.get(field, 0.0) + value
-        words.append({"word": concept.word, "via": " ".join(via.stems), "score": score, "fields": fields})
+        words.append({"word": word, "via": " ".join(via.stems), "score": score, "fields": fields})
     return {
         "doc": int(searcher.scope.docs[position]),
         "score": float(scores[position]),
@@ -153,7 +155,5 @@ def _candidate(searcher: DefaultSearcher, plan: Plan, scores: Scores, position: 
 def _score_of(searcher: DefaultSearcher, alternative: Alternative, position: int) -> float:
     """What one alternative gives a document; -1.0 where the document does not hold it."""
     impact = searcher.concepts.term(alternative.stems)
-    at = int(np.searchsorted(impact.positions, position))
-    if at >= len(impact.positions) or int(impact.positions[at]) != position:
-        return -1.0
-    return float(alternative.weight * alternative.idf * impact.saturated[at])
+    at = np.flatnonzero(impact.positions == position)
+    return float(alternative.weight * alternative.idf * impact.saturated[at[0]]) if len(at) else -1.0

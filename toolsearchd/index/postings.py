@@ -14,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from pyroaring import BitMap
 
+from toolsearchd.index.spellings import Spellings
+
 Ids = npt.NDArray[np.uint32]
 Docs = int | tuple[int, ...]  # one doc id, or several
 Counts = npt.NDArray[np.unsignedinteger]  # as narrow as its largest value allows
@@ -41,7 +43,17 @@ class Posting(msgspec.Struct, frozen=True, gc=False):
 class Index:
     """What one analyzer made of the documents. Doc ids are the catalog's."""
 
-    __slots__ = ("bare", "exact", "fields", "fingerprint", "frequencies_type", "lengths", "live", "postings")
+    __slots__ = (
+        "bare",
+        "exact",
+        "fields",
+        "fingerprint",
+        "frequencies_type",
+        "lengths",
+        "live",
+        "postings",
+        "spellings",
+    )
 
     def __init__(
         self,
@@ -54,6 +66,7 @@ class Index:
         live: BitMap,
         exact: Mapping[str, Docs],
         bare: Mapping[str, Docs],
+        spellings: Spellings,
     ) -> None:
         self.fields = fields
         self.fingerprint = fingerprint
@@ -63,6 +76,7 @@ class Index:
         self.live = live
         self.exact = exact  # full name, lower case
         self.bare = bare  # tool's own name, lower case
+        self.spellings = spellings  # of all terms, and of some that are gone
 
     @classmethod
     def empty(cls, fields: tuple[str, ...], fingerprint: str, frequencies_type: str = "B") -> Index:
@@ -75,6 +89,7 @@ class Index:
             live=BitMap(),
             exact={},
             bare={},
+            spellings=Spellings(),
         )
 
     def __len__(self) -> int:

@@ -2,33 +2,90 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from bisect import bisect_right
+from itertools import accumulate, pairwise
 from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from toolsearchd.index import text
 from toolsearchd.index.analyzer import DefaultAnalyzer, is_compound
 from toolsearchd.index.concepts import Concept, Concepts, Stems, Tuning
+from toolsearchd.index.impact import NOTHING
 from toolsearchd.index.lexicon import Lexicon
 
 MAX_WORDS = 64  # a query of more content words names nothing by its 65th
 
-_LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _JOINED_CHARS = 24
+_KEPT_RUNS = 1 << 14
 _SPLIT_FROM = 6  # letters of a word that may be two known ones run together
 
 
 class Plan(NamedTuple):
     """A query as the ranker uses it."""
 
-    concepts: tuple[Concept, ...]  # distinct words, in query order, those that no document carries included
+    words: list[str]  # distinct, in query order
+    concepts: list[Concept]  # theirs, also of those that no document carries
     unknown: tuple[str, ...]  # words that no document carries, nor anything that stands for them
     typos: dict[str, str]  # unknown word → the known term it was read as
     absent_product: str | None
     total_idf: float  # of all words, unknown ones included
+    gate: tuple[str, Concept] | None  # the rarest known word; among equals the same one in any order
+    places: npt.NDArray[np.intp]  # what the concepts add, one after the other (`impact.Sum`)
+    values: npt.NDArray[np.float64]
+    ends: list[int]  # where each concept's places end
+
+    @classmethod
+    def of(
+        cls,
+        words: list[str],
+        concepts: list[Concept],
+        unknown: list[str],
+        typos: dict[str, str],
+        absent_product: str | None,
+    ) -> Plan:
+        known = [
+            (concept.idf, word, concept) for word, concept in zip(words, concepts, strict=True) if concept.df
+        ]
+        sums = [concept.sum for concept in concepts] or [NOTHING]
+        return cls(
+            words,
+            concepts,
+            tuple(unknown),
+            typos,
+            absent_product,
+            sum([concept.idf for concept in concepts]),
+            max(known)[1:] if known else None,
+            np.concatenate([added.places for added in sums]),
+            np.concatenate([added.values for added in sums]),
+            list(accumulate([len(added.places) for added in sums])),
+        )
+
+    def carried(self, position: int) -> float:
+        """The idf of the words that a document carries."""
+        found = {bisect_right(self.ends, at) for at in (self.places == position).nonzero()[0].tolist()}
+        return sum(
+            [
+                concept.idf
+                for at, concept in enumerate(self.concepts)
+                if at in found or (concept.sum.dense is not None and concept.sum.dense[position] > 0)
+            ]
+        )
+
+
+class Word(NamedTuple):
+    """What one word of a query is in the scope."""
+
+    text: str
+    stems: tuple[str, ...]
+    halves: tuple[Stems, ...]  # an unknown word as two known ones
+    is_product: bool
+    is_stop_word: bool
 
 
 class QueryReader:
-    """One scope's reader. Keeps nothing between queries but what `concepts` caches."""
+    """One scope's reader. Keeps what it learnt of words; of queries, nothing."""
 
     def __init__(
         self, concepts: Concepts, analyzer: DefaultAnalyzer, lexicon: Lexicon, tuning: Tuning
@@ -37,75 +94,91 @@ class QueryReader:
         self._analyzer = analyzer
         self._lexicon = lexicon
         self._tuning = tuning
+        self._runs: dict[str, tuple[Word, ...]] = {}  # by the run of letters and digits as it was typed
 
     def read(self, query: str) -> Plan:
         words = self._words(query)
-        product = self._absent_product(words)
-        extra = self._neighbours(words) if self._tuning.joins else {}
+        is_short = len(words) <= self._tuning.short_query
+        product = self._absent_product(words) if is_short else None
+        joined = self._joined(words) if self._tuning.joins else {}
         concepts: list[Concept] = []
         unknown: list[str] = []
         typos: dict[str, str] = {}
         for word in words:
-            concept = self._concepts.of(word, extra.get(word, ()))
+            extra = (*joined.get(word.text, ()), *word.halves) if self._tuning.joins else ()
+            concept = self._concepts.of(word.stems, extra)
             if not concept.df:
-                unknown.append(word)
-                meant = self._meant(word) if len(words) <= self._tuning.short_query else None
+                unknown.append(word.text)
+                meant = self._meant(word.text) if is_short else None
                 if meant:
-                    typos[word] = meant
-                    concept = self._concepts.of(meant)._replace(word=word)
+                    typos[word.text] = meant
+                    concept = self._concepts.of(self._analyzer.stems(meant))
             concepts.append(concept)
-        return Plan(tuple(concepts), tuple(unknown), typos, product, sum(c.idf for c in concepts))
+        return Plan.of([word.text for word in words], concepts, unknown, typos, product)
 
-    def _words(self, query: str) -> list[str]:
+    def _words(self, query: str) -> list[Word]:
         """The distinct content words; all words where there are no others. Words of equal stems are one."""
-        words: list[str] = []
+        known = self._runs
+        words: list[Word] = []
         for run in text.runs(query):
-            pieces = text.parts(run)
-            joined = "".join(pieces)
-            if is_compound(pieces) and (joined in self._lexicon.products or self._concepts.is_known(joined)):
-                pieces = [joined]
-            words.extend(pieces)
-        content = [word for word in words if word not in self._analyzer.stop_words] or words
-        by_stems: dict[Stems, str] = {}
+            found = known.get(run)
+            words += self._read_run(run) if found is None else found
+        content = [word for word in words if not word.is_stop_word] or words
+        by_stems: dict[tuple[str, ...], Word] = {}
         for word in content:
-            by_stems.setdefault(self._analyzer.stems(word), word)
+            by_stems.setdefault(word.stems, word)
         return list(by_stems.values())[:MAX_WORDS]
 
-    def _absent_product(self, words: list[str]) -> str | None:
+    def _read_run(self, run: str) -> tuple[Word, ...]:
+        pieces = text.parts(run)
+        if is_compound(pieces):
+            joined = "".join(pieces)
+            if joined in self._lexicon.products or self._concepts.is_known(joined):
+                pieces = [joined]
+        if len(self._runs) >= _KEPT_RUNS:
+            self._runs.clear()
+        found = self._runs[run] = tuple([self._word(piece) for piece in pieces])
+        return found
+
+    def _word(self, word: str) -> Word:
+        stop = word in self._analyzer.stop_words
+        product = word in self._lexicon.products
+        return Word(word, self._analyzer.stems(word), self._halves(word), product, stop)
+
+    def _absent_product(self, words: list[Word]) -> str | None:
         """A product that a short query names and no document of the scope carries."""
-        if len(words) > self._tuning.short_query:
-            return None
         products = self._lexicon.products
         for one, other in pairwise(words):
-            if f"{one} {other}" in products and not self._occur_together(one, other):
-                return f"{one} {other}"
+            name = f"{one.text} {other.text}"
+            if name in products:
+                together = self._concepts.term((one.stems[0], other.stems[0]))
+                if not len(together.positions):
+                    return name
         for word in words:
-            if word in products and not self._concepts.of(word).df:
-                return word
+            if word.is_product and not self._concepts.of(word.stems).df:
+                return word.text
         return None
 
-    def _occur_together(self, one: str, other: str) -> bool:
-        stems = (self._analyzer.stems(one)[0], self._analyzer.stems(other)[0])
-        return len(self._concepts.term(stems).positions) > 0
-
-    def _neighbours(self, words: list[str]) -> dict[str, tuple[Stems, ...]]:
-        """`time zone` may be `timezone` in a tool, and the reverse: further readings by word."""
+    def _joined(self, words: list[Word]) -> dict[str, list[Stems]]:
+        """`time zone` may be `timezone` in a tool: further readings by word."""
         found: dict[str, list[Stems]] = {}
-        for one, other in pairwise(words):
-            if len(one) > 1 and len(other) > 1 and len(one) + len(other) <= _JOINED_CHARS:
-                stem = self._analyzer.stems(one + other)[0]
-                if self._concepts.scope.document_frequency(stem):
-                    for word in (one, other):
-                        found.setdefault(word, []).append((stem,))
-        for word in words:
-            if _SPLIT_FROM <= len(word) <= _JOINED_CHARS and word.isascii() and word.isalpha():
-                found.setdefault(word, []).extend(self._halves(word))
-        return {word: tuple(readings) for word, readings in found.items() if readings}
+        postings, stems = self._concepts.scope.index.postings, self._analyzer.tried_stems
+        for before, after in pairwise(words):
+            one, other = before.text, after.text
+            if len(one) < 2 or len(other) < 2 or len(one) + len(other) > _JOINED_CHARS:
+                continue
+            stem = stems(one + other)[0]
+            if stem in postings and self._concepts.scope.document_frequency(stem):
+                for word in (one, other):
+                    found.setdefault(word, []).append((stem,))
+        return found
 
-    def _halves(self, word: str) -> list[Stems]:
-        """An unknown word as two known ones that some document holds both of."""
+    def _halves(self, word: str) -> tuple[Stems, ...]:
+        """`timezone` may be `time zone` in a tool: an unknown word as two that a document holds."""
+        if not (_SPLIT_FROM <= len(word) <= _JOINED_CHARS and word.isascii() and word.isalpha()):
+            return ()
         if self._concepts.is_known(word):
-            return []
+            return ()
         halves: list[Stems] = []
         for at in range(3, len(word) - 2):
             one, other = word[:at], word[at:]
@@ -113,7 +186,7 @@ class QueryReader:
                 stems = (self._analyzer.stems(one)[0], self._analyzer.stems(other)[0])
                 if len(self._concepts.term(stems).positions):
                     halves.append(stems)
-        return halves
+        return tuple(halves)
 
     def _meant(self, word: str) -> str | None:
         """The most frequent known term one edit away from an unknown word; its first letter is believed."""
@@ -127,18 +200,12 @@ class QueryReader:
         if word in self._lexicon.products:
             return None
         scope = self._concepts.scope
-        candidates: set[str] = set()
-        for form in {word, self._analyzer.stems(word)[0]}:
-            if len(form) >= shortest - 1:
-                candidates |= {edit for edit in _edits(form) if edit in scope.index.postings}
+        forms = {word, self._analyzer.stems(word)[0]}
+        candidates = {
+            term
+            for form in forms
+            if len(form) >= shortest - 1
+            for term in scope.index.spellings.near(form, scope.index.postings)
+        }
         known = [(-df, term) for term in candidates if (df := scope.document_frequency(term))]
         return min(known)[1] if known else None
-
-
-def _edits(word: str) -> set[str]:
-    """Everything one deletion, transposition, substitution or insertion away, the first letter kept."""
-    heads = [(word[:at], word[at:]) for at in range(1, len(word) + 1)]
-    edits = {head + tail[1:] for head, tail in heads if tail}
-    edits |= {head + tail[1] + tail[0] + tail[2:] for head, tail in heads if len(tail) > 1}
-    edits |= {head + letter + tail[1:] for head, tail in heads if tail for letter in _LETTERS}
-    return edits | {head + letter + tail for head, tail in heads for letter in _LETTERS}

@@ -7,11 +7,12 @@ the query; the rest is `near`. A query for a product that is nowhere in the scop
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
 from toolsearchd.index.analyzer import NAME, DefaultAnalyzer
-from toolsearchd.index.concepts import Concept, Concepts, Tuning
+from toolsearchd.index.concepts import Concepts, Tuning
 from toolsearchd.index.lexicon import Lexicon, default_lexicon
 from toolsearchd.index.query import Plan, QueryReader
 from toolsearchd.index.scope import Scope, Scores, best
@@ -36,7 +37,7 @@ class DefaultSearcher:
         self.concepts = Concepts(scope, self.analyzer, lexicon, self.tuning)
         self.reader = QueryReader(self.concepts, self.analyzer, lexicon, self.tuning)
         self._semantics = semantics
-        self._name_lengths = np.maximum(1, scope.lengths[:, NAME]).astype(np.float32)
+        self._name_lengths = np.maximum(1, scope.lengths[:, NAME]).astype(np.float64)
 
     def search(self, query: str, limit: int) -> Group:
         """At most `limit` hits in all. Repeated words change nothing."""
@@ -49,13 +50,18 @@ class DefaultSearcher:
         scores = self.scores(plan)
         if self._semantics is not None:
             self._rescore(self._semantics, query, scores)
-        scores[named] = math.inf
+        if named:
+            scores[named] = math.inf
         top = best(scores, limit)
         matches = self.matches(plan, scores, limit, named) if top else []
         near = [position for position in top if position not in matches][: limit - len(matches)]
         return Group(
             matches=self._hits(matches, scores), near=self._hits(near, scores), unknown=list(plan.unknown)
         )
+
+    def prepare(self) -> Iterator[None]:
+        """Makes ahead, in steps of about 2 ms, what the first searches would have to make."""
+        return self.concepts.prepare()
 
     def named(self, query: str) -> list[int]:
         """Positions of tools that the query names: a full public name, or a name that only one tool bears."""
@@ -69,43 +75,41 @@ class DefaultSearcher:
 
     def scores(self, plan: Plan) -> Scores:
         """Every document's score: its concepts added up, more for a tool whose name the query covers."""
-        scores, covered = np.zeros(self.scope.size, np.float32), np.zeros(self.scope.size, np.float32)
+        size = self.scope.size
+        sums: Scores = np.bincount(plan.places, plan.values, 2 * size).astype(np.float64, copy=False)
+        scores, covered = sums[:size], sums[size:]
         for concept in plan.concepts:
-            if concept.positions is None:
-                scores += concept.scores
-            else:
-                scores[concept.positions] += concept.scores
-            covered[concept.named_positions] += concept.named
-        at = np.flatnonzero(covered > 0)
-        share = np.minimum(np.float32(1), covered[at] / self._name_lengths[at])
-        scores[at] *= np.float32(1) + np.float32(self.tuning.name_coverage) * share
+            if concept.sum.dense is not None:
+                scores += concept.sum.dense
+        share = np.minimum(covered / self._name_lengths, 1.0)
+        share *= self.tuning.name_coverage
+        share += 1.0
+        scores *= share
         return scores
-
-    def gate(self, plan: Plan) -> Concept | None:
-        """The rarest known concept; among equals the same one in any order of words."""
-        known = [concept for concept in plan.concepts if concept.df]
-        return max(known, key=lambda concept: (concept.idf, concept.word), default=None)
 
     def matches(self, plan: Plan, scores: Scores, limit: int, named: list[int]) -> list[int]:
         """The positions that may be acted on, best first. `named`: those that the query names."""
-        admitted = list(named)
-        gate = self.gate(plan)
-        if gate is not None and len(admitted) < limit:
-            carriers = gate.carriers()
-            of_carriers = scores[carriers]
-            if named:
-                of_carriers[np.isin(carriers, named)] = 0.0  # admitted already
-            ranked = [int(carriers[at]) for at in best(of_carriers, limit)]
-            if ranked and self.coverage(plan, ranked[0]) >= self.tuning.coverage:
-                finite = np.delete(scores, named) if named else scores
-                floor = self.tuning.relative * float(finite.max())
-                admitted.extend(position for position in ranked if scores[position] >= floor)
-        return admitted[:limit]
+        if plan.gate is None or len(named) >= limit:
+            return named[:limit]
+        carriers = plan.gate[1].carriers()
+        if named:
+            scores = scores.copy()
+            scores[named] = 0.0  # admitted already
+        floor = self.tuning.relative * float(scores[scores.argmax()])
+        kept = carriers[scores.take(carriers) >= floor] if floor else carriers[:0]
+        if not len(kept):
+            return named
+        if len(kept) > 1:
+            kept.sort()
+            kept = kept[(-scores.take(kept)).argsort(kind="stable")]
+        ranked = kept[: limit - len(named)].tolist()
+        if self.coverage(plan, ranked[0]) < self.tuning.coverage:
+            return named
+        return [*named, *ranked]
 
     def coverage(self, plan: Plan, position: int) -> float:
         """The share of the query's idf that a document carries, unknown words counted."""
-        carried = sum(concept.idf for concept in plan.concepts if concept.carries(position))
-        return carried / plan.total_idf if plan.total_idf else 0.0
+        return plan.carried(position) / plan.total_idf if plan.total_idf else 0.0
 
     def _rescore(self, semantics: Semantics, query: str, scores: Scores) -> None:
         candidates = np.asarray(best(scores, CANDIDATES), dtype=np.int32)

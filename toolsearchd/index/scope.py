@@ -6,6 +6,7 @@ numbered by their position in the ranker's order of equal scores, so a first max
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -13,12 +14,13 @@ import numpy as np
 import numpy.typing as npt
 from pyroaring import BitMap
 
-from toolsearchd.index.postings import Counts, Index
+from toolsearchd.index.postings import Counts, Index, Posting
 
 Positions = npt.NDArray[np.int32]
 Scores = npt.NDArray[np.floating]
 
-_BLOCK = 256  # documents per block when the best of many are looked for
+_BLOCKS_FROM = 1_000
+_BLOCKS = 8  # per place, when the best of many are looked for
 
 
 class Scope:
@@ -35,6 +37,7 @@ class Scope:
         self.docs: Positions = ordered[granted[ordered]]  # position → doc id
         self.position_of = np.full(size, -1, dtype=np.int32)  # doc id → position
         self.position_of[self.docs] = np.arange(len(self.docs), dtype=np.int32)
+        self._whole = len(self.docs) == size  # no document of a posting is outside
 
     @property
     def size(self) -> int:
@@ -61,10 +64,27 @@ class Scope:
         posting = self.index.postings.get(term)
         if posting is None:
             return np.zeros(0, np.int32), np.zeros((0, len(self.index.fields)), np.uint8)
-        positions = self.position_of[posting.ids()]
-        kept = positions >= 0
+        positions = self.position_of.take(posting.ids())
         frequencies = posting.frequencies(len(self.index.fields))
+        if self._whole:
+            return positions, frequencies
+        kept = positions >= 0
         return (positions, frequencies) if kept.all() else (positions[kept], frequencies[kept])
+
+    def occurrences_of(self, postings: Sequence[Posting]) -> tuple[Positions, Counts, list[int]]:
+        """Occurrences of several terms, one after the other, and where each one's end. Counts of type `B`."""
+        ids, sizes = array("I"), []
+        for posting in postings:
+            ids.extend(posting.docs.to_array())
+            sizes.append(len(ids))
+        positions = self.position_of.take(np.frombuffer(ids, np.uint32))
+        rows = b"".join([posting.rows for posting in postings])
+        frequencies = np.frombuffer(rows, np.uint8).reshape(-1, len(self.index.fields))
+        if self._whole:
+            return positions, frequencies, sizes
+        kept = positions >= 0
+        before = np.concatenate(([0], kept.cumsum()))
+        return positions[kept], frequencies[kept], before[sizes].tolist()
 
     def positions(self, docs: Sequence[int]) -> list[int]:
         """Positions of those doc ids that the scope holds, ascending."""
@@ -76,17 +96,18 @@ def best(scores: Scores, limit: int) -> list[int]:
     if limit <= 0 or not len(scores):
         return []
     floor = _floor(scores, limit)
-    chosen = np.flatnonzero(scores >= floor) if floor > 0 else np.flatnonzero(scores > 0)
-    ranked = chosen[np.argsort(-scores[chosen], kind="stable")]
-    return [int(position) for position in ranked[:limit]]
+    chosen = (scores >= floor if floor > 0 else scores > 0).nonzero()[0]
+    ranked: list[int] = chosen[(-scores[chosen]).argsort(kind="stable")[:limit]].tolist()
+    return ranked
 
 
 def _floor(scores: Scores, limit: int) -> float:
     """A score that the `limit` best all reach, and few others."""
     if limit >= len(scores):
         return 0.0
-    whole = len(scores) - len(scores) % _BLOCK
-    if whole >= 4 * limit * _BLOCK:
+    block = len(scores) // (_BLOCKS * limit)
+    if block > 1 and len(scores) > _BLOCKS_FROM:
         # The limit-th best of the blocks' best: at least `limit` scores reach it. Costs one pass.
-        scores = scores[:whole].reshape(-1, _BLOCK).max(axis=1)
+        whole = len(scores) - len(scores) % block
+        scores = scores[:whole].reshape(-1, block).max(axis=1)
     return float(np.partition(scores, len(scores) - limit)[len(scores) - limit])
