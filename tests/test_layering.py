@@ -43,6 +43,7 @@ HOMES = {
     "mcp": {"upstream/", "doors/"},
     "mcp_types": {"upstream/", "doors/"},
     "yaml": {"config/"},
+    "matplotlib": {"ctl/plot.py"},
 }
 
 

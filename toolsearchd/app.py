@@ -88,7 +88,11 @@ class Daemon:
             limits=limits,
         )
         self.desk = ControlDesk(
-            watcher=watcher, fleet=self.fleet, cataloger=self.cataloger, sessions=self.sessions
+            watcher=watcher,
+            fleet=self.fleet,
+            cataloger=self.cataloger,
+            evaluator=self.evaluator,
+            sessions=self.sessions,
         )
         self.door = McpDoor(
             open_session=self.sessions.open,

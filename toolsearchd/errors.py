@@ -44,6 +44,9 @@ CODES: dict[str, CodeEntry] = {
     "TOO_MANY": CodeEntry(
         "More queries, names or calls than one request takes.", "Send fewer; the message names the cap."
     ),
+    "MISSING_EXTRA": CodeEntry(
+        "The verb needs a package that is not installed.", "Install the extra that the message names."
+    ),
     "UNKNOWN_BATCH": CodeEntry(
         "No call with this id is open in this session.", "Nothing to stop; it may have ended."
     ),

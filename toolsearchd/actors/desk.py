@@ -6,7 +6,7 @@ import os
 import resource
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -14,9 +14,11 @@ import msgspec
 
 from toolsearchd import __version__
 from toolsearchd.actors.cataloger import Cataloger
+from toolsearchd.actors.evaluator import Evaluator
 from toolsearchd.actors.sessions import Sessions
 from toolsearchd.actors.watcher import Watcher
 from toolsearchd.catalog.model import Source
+from toolsearchd.disclosure.tokens import VOCABULARIES
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.protocol import messages
 
@@ -31,11 +33,18 @@ class ServerDesk(Protocol):
 
 class ControlDesk:
     def __init__(
-        self, *, watcher: Watcher, fleet: ServerDesk, cataloger: Cataloger, sessions: Sessions
+        self,
+        *,
+        watcher: Watcher,
+        fleet: ServerDesk,
+        cataloger: Cataloger,
+        evaluator: Evaluator,
+        sessions: Sessions,
     ) -> None:
         self._watcher = watcher
         self._fleet = fleet
         self._cataloger = cataloger
+        self._evaluator = evaluator
         self._sessions = sessions
         self._started_at = time.monotonic()
 
@@ -48,6 +57,7 @@ class ControlDesk:
             messages.Restart: lambda request: self.restart(request.name),
             messages.Sessions: lambda _: {"sessions": [session.summary() for session in self._sessions]},
             messages.StopSessions: lambda request: self._sessions.stop_all(request.session),
+            messages.Tokens: lambda request: self.tokens(request.session, request.encodings),
             messages.Reload: lambda _: self.reload(),
             messages.Doctor: lambda _: {"findings": self.findings()},
         }
@@ -101,6 +111,13 @@ class ControlDesk:
             else source
             for source in self._fleet.sources()
         ]
+
+    async def tokens(self, session_id: str, encodings: Sequence[str] | None) -> dict[str, Any]:
+        """What the session's view costs. Raises UNKNOWN_SESSION."""
+        session = self._sessions.named(session_id)
+        wanted = encodings or sorted(VOCABULARIES, reverse=True)
+        report = await self._evaluator.token_costs(session.key, wanted)
+        return report | {"profile": session.profile, "context_length": session.key.context_length}
 
     def restart(self, name: str) -> dict[str, Any]:
         """Raises UNKNOWN_SERVER."""

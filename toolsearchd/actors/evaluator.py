@@ -9,7 +9,8 @@ for counts: until they arrive, the listing in force stands.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import msgspec
 import trio
@@ -26,12 +27,14 @@ from toolsearchd.disclosure.dialects import DIALECTS
 from toolsearchd.disclosure.listing_steps import Count
 from toolsearchd.disclosure.texts import ToolTexts
 from toolsearchd.disclosure.tokens import UncountedError, encoding_for, estimate_tokens, is_estimated
+from toolsearchd.disclosure.tokens_report import Costs, schema_texts, token_report, tool_texts
 from toolsearchd.disclosure.view import Assembled, View
 from toolsearchd.index.lexicon import Lexicon
 from toolsearchd.limits import Limits
 
 log = logging.getLogger(__name__)
 
+_COUNTED_AT_ONCE = 200  # schemas: looking up what is known of them takes a millisecond
 _KEPT_ASSEMBLIES = 256  # distinct (view, context, encoding) of one generation; 64 sessions, few variants each
 
 
@@ -134,14 +137,8 @@ class Evaluator:
         for _ in view.prepare():
             await slices.breathe()
         wanted = view.texts_to_count()
-        estimated = is_estimated(encoding)
         while True:
-            count: Count
-            try:
-                count = await self._counts.known(encoding, wanted)
-            except WorkerError as error:
-                log.error("tokens can't be counted, estimates serve: %s", error)
-                count, estimated = estimate_tokens, True
+            count, estimated = await self._counter(encoding, wanted)
             try:
                 return view.assemble(
                     context_length=key.context_length,
@@ -151,6 +148,46 @@ class Evaluator:
                 )
             except UncountedError as missing:
                 wanted = [missing.text]
+
+    async def token_costs(self, key: ViewKey, encodings: Sequence[str]) -> dict[str, Any]:
+        """What the key's tools and its view cost under each encoding; see `token_report`."""
+        view = self.view(key)
+        slices = Slices(self._limits.compile_slice_s)
+        texts, cut = [], []
+        for _, text, is_cut in schema_texts(view, self._limits.analysed_bytes):
+            texts.append(text)
+            cut.append(is_cut)
+            await slices.breathe()
+        costs = {}
+        for encoding in encodings:
+            assembled = await self._assemble(view, msgspec.structs.replace(key, encoding=encoding))
+            bridge = tool_texts(view.bare_bridge())
+            shown = tool_texts(assembled.fields["tools"])
+            if key.separate_listing:
+                shown.append(assembled.fields["listing"])
+            tokens: list[int] = []
+            for at in range(0, len(texts), _COUNTED_AT_ONCE):
+                batch = texts[at : at + _COUNTED_AT_ONCE]
+                count, _ = await self._counter(encoding, batch)
+                tokens += map(count, batch)
+                await slices.breathe()
+            count, estimated = await self._counter(encoding, [*bridge, *shown])
+            costs[encoding] = Costs(
+                schemas=tokens,
+                bridge=sum(map(count, bridge)),
+                shown=sum(map(count, shown)) if assembled.fields["tier"] else sum(tokens),
+                assembled=assembled,
+                estimated=estimated,
+            )
+        return token_report(view, cut, costs)
+
+    async def _counter(self, encoding: str, texts: Sequence[str]) -> tuple[Count, bool]:
+        """What counts these texts, and whether it estimates."""
+        try:
+            return await self._counts.known(encoding, texts), is_estimated(encoding)
+        except WorkerError as error:
+            log.error("tokens can't be counted, estimates serve: %s", error)
+            return estimate_tokens, True
 
     def is_stale(self, key: ViewKey, held: Assembled) -> bool:
         """Would the key be given another listing now? False while the new one is not computed yet."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from toolsearchd.disclosure.sanitise import clean, plain_line
@@ -50,13 +50,16 @@ def say(text: str = "") -> None:
     print(clean(text))
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Columns as wide as their longest cell; the last one is not padded."""
+def table(head: Sequence[str], rows: Iterable[Sequence[object]], *, right: Collection[int] = ()) -> None:
+    """Columns as wide as their longest cell, those in `right` with their cells at the right; the last one
+    is not padded, unless it is one of these."""
     cells = [[plain_line(str(cell)) if cell is not None else "" for cell in row] for row in rows]
     widths = [max(len(row[at]) for row in [list(head), *cells]) for at in range(len(head))]
     for number, row in enumerate([list(head), *cells]):
-        padded = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
-        padded[-1] = row[-1]
+        padded = [
+            cell.rjust(width) if at in right else cell.ljust(width)
+            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
         if number:
             padded = [cell.replace(raw, coloured(raw), 1) for cell, raw in zip(padded, row, strict=True)]
         print("  ".join(padded).rstrip())

@@ -407,6 +407,10 @@ class View:
             most_names=self.dialect.max_names,
         )
 
+    def bare_bridge(self) -> list[dict[str, Any]]:
+        """The bridge tools without anything that depends on the catalog."""
+        return self._bridge(listings.NO_LISTING, True)
+
     def eager_tokens(self, count: Count) -> int | None:
         """What all schemas would cost without the bridge; None where a description is too long to count."""
         if self.dialect.count_by_chars:

@@ -128,6 +128,13 @@ class StopSessions(ControlRequest, tag="stop", frozen=True, kw_only=True):
     session: str | None = None
 
 
+class Tokens(ControlRequest, tag="tokens", frozen=True, kw_only=True):
+    """What the view of a connected session costs, and what it saves."""
+
+    session: str
+    encodings: list[str] | None = None  # default: those whose vocabularies are here
+
+
 class Watch(ControlRequest, tag="watch", frozen=True):
     """Events `activity` follow until the connection closes."""
 
@@ -141,7 +148,9 @@ class Doctor(ControlRequest, tag="doctor", frozen=True): ...
 class ControlPing(ControlRequest, tag="ping", frozen=True): ...
 
 
-ControlMessage = Status | Servers | Restart | Sessions | StopSessions | Watch | Reload | Doctor | ControlPing
+ControlMessage = (
+    Tokens | Status | Servers | Restart | Sessions | StopSessions | Watch | Reload | Doctor | ControlPing
+)
 
 EVENTS = ("catalog_changed", "call_requested", "approval_requested", "progress", "activity", "drain")
 

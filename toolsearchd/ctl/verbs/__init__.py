@@ -11,6 +11,7 @@ VERBS = (
     "describe",
     "call",
     "listing",
+    "tokens",
     "sessions",
     "stop",
     "watch",
