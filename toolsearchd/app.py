@@ -25,12 +25,15 @@ from toolsearchd.actors.listener import Listener
 from toolsearchd.actors.notifier import Notifier
 from toolsearchd.actors.runtime_dir import RuntimeDir, activated_sockets
 from toolsearchd.actors.sessions import Sessions
+from toolsearchd.actors.standing import ENVIRONMENT
 from toolsearchd.actors.token_counts import TokenCounts
 from toolsearchd.actors.watcher import Watcher
 from toolsearchd.actors.worker import Worker
 from toolsearchd.catalog.model import Source
 from toolsearchd.config.settings import Settings
+from toolsearchd.disclosure.precedence import check_disclosure
 from toolsearchd.doors.mcp import McpDoor
+from toolsearchd.errors import ToolsearchdError
 from toolsearchd.index.lexicon import default_lexicon
 from toolsearchd.upstream.fleet import Fleet
 from toolsearchd.upstream.sdk import load_sdk
@@ -86,6 +89,7 @@ class Daemon:
             dispatcher=self.dispatcher,
             activity=self.activity,
             limits=limits,
+            disclosure=_disclosure_of(environ),
         )
         self.desk = ControlDesk(
             watcher=watcher,
@@ -186,6 +190,7 @@ class Daemon:
 
     def _config_changed(self) -> None:
         self.fleet.apply(self.watcher.desired.servers)
+        self.sessions.config_changed()
         self.evaluator.changed()
         self.cataloger.mark_dirty()
 
@@ -203,6 +208,16 @@ class Daemon:
     def _snapshot_changed(self, generation: int) -> None:
         self.evaluator.changed()
         self.sessions.broadcast("catalog_changed", {"generation": generation})
+
+
+def _disclosure_of(environ: dict[str, str]) -> str | None:
+    """Raises BAD_CONFIG for a word that is neither `progressive` nor `direct`."""
+    value = environ.get(ENVIRONMENT) or None
+    try:
+        check_disclosure(value, f"the environment's {ENVIRONMENT} is")
+    except ToolsearchdError as error:
+        raise ToolsearchdError("BAD_CONFIG", error.message) from None
+    return value
 
 
 class Stages:

@@ -21,7 +21,7 @@ from toolsearchd.config.model import ServerSpec
 from toolsearchd.config.settings import Settings
 from toolsearchd.dispatch.arguments import prepare
 from toolsearchd.dispatch.entry import Entry, EntryState, Outcome
-from toolsearchd.dispatch.policy import decide
+from toolsearchd.dispatch.policy import Decision, decide, strictest
 from toolsearchd.dispatch.queue import INDETERMINATE_BY_STOP, Queue
 from toolsearchd.dispatch.shapes import CallRequest, Rules
 from toolsearchd.errors import ToolsearchdError
@@ -38,8 +38,11 @@ class Caller(Protocol):
 
     session_id: str
     client: str
-    profile: str
     queue: Queue
+
+    @property
+    def profiles(self) -> tuple[str, ...]:
+        """Those whose rules bind it."""
 
     @property
     def argument_rules(self) -> Rules: ...
@@ -211,17 +214,8 @@ class Dispatcher:
             unvalidatable=spec.unvalidatable if spec else "forward",
             limits=self._limits,
         )
-        decision = decide(
-            self._settings().approval,
-            profile=caller.profile,
-            server=tool.server,
-            tool=tool.name,
-            read_only=tool.definition.read_only,
-            destructive=tool.definition.destructive,
-            trust=spec.trust if spec else "full",
-            server_approval=spec.approval if spec else "",
-            arguments=arguments,
-            public_name=tool.public_name,
+        decision = strictest(
+            self._decide(caller_profile, tool, spec, arguments) for caller_profile in caller.profiles
         )
         if decision.then == "deny":
             raise ToolsearchdError("DENIED", f"the policy refuses {tool.public_name} ({decision.rule})")
@@ -232,6 +226,25 @@ class Dispatcher:
                 f"a rule under approval.rules with `then: allow` lets it pass",
             )
         return tool, arguments
+
+    def _decide(
+        self, profile: str, tool: Tool, spec: ServerSpec | None, arguments: dict[str, Any]
+    ) -> Decision:
+        settings = self._settings()
+        named = settings.profiles.get(profile)
+        return decide(
+            settings.approval,
+            profile=profile,
+            server=tool.server,
+            tool=tool.name,
+            read_only=tool.definition.read_only,
+            destructive=tool.definition.destructive,
+            trust=spec.trust if spec else "full",
+            server_approval=spec.approval if spec else "",
+            arguments=arguments,
+            public_name=tool.public_name,
+            profile_approval=named.approval if named else None,
+        )
 
     async def _run_started(
         self, entry: Entry, tool: Tool, arguments: dict[str, Any], on_progress: OnProgress | None

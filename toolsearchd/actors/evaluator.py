@@ -49,15 +49,6 @@ class ViewKey(msgspec.Struct, frozen=True, kw_only=True):
     model: str | None = None
     separate_listing: bool = False
 
-    def with_model(self, *, context_length: int | None, encoding: str | None, model: str | None) -> ViewKey:
-        """The same view for another model; what is None stays."""
-        return msgspec.structs.replace(
-            self,
-            context_length=context_length if context_length is not None else self.context_length,
-            encoding=encoding or self.encoding,
-            model=model or self.model,
-        )
-
 
 class Evaluator:
     def __init__(
@@ -83,6 +74,11 @@ class Evaluator:
     @property
     def generation(self) -> int:
         return self._cataloger.snapshot.generation
+
+    @property
+    def server_names(self) -> frozenset[str]:
+        """Of all servers that there are, ready or not."""
+        return frozenset(source.name for source in self._cataloger.snapshot.sources)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Brings the listings in use up to date after each snapshot, until cancelled."""

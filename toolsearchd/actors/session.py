@@ -15,11 +15,13 @@ from toolsearchd.actors.activity import Activity
 from toolsearchd.actors.dispatcher import Deliver, Dispatcher, OnProgress
 from toolsearchd.actors.evaluator import Evaluator, ViewKey
 from toolsearchd.actors.peer import Peer
+from toolsearchd.actors.standing import Standing, Told
 from toolsearchd.catalog.model import Tool
 from toolsearchd.disclosure.dialects import DIALECTS
 from toolsearchd.disclosure.dialects.base import Answer
 from toolsearchd.disclosure.explanation import explain
 from toolsearchd.disclosure.history import SearchHistory
+from toolsearchd.disclosure.precedence import Choice
 from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.disclosure.view import Assembled, View
 from toolsearchd.dispatch.queue import Queue
@@ -27,6 +29,8 @@ from toolsearchd.dispatch.shapes import Rules, parse_calls
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.messages import Hello
+
+KeyOf = Callable[[Standing, Told], tuple[ViewKey, Choice]]
 
 _numbers = itertools.count(1)
 
@@ -39,8 +43,9 @@ class Session:
         *,
         hello: Hello,
         peer: Peer,
-        key: ViewKey,
-        profile: str,
+        standing: Standing,
+        told: Told,
+        key_of: KeyOf,
         evaluator: Evaluator,
         dispatcher: Dispatcher,
         activity: Activity,
@@ -50,14 +55,16 @@ class Session:
         self.client = plain_line(hello.client)[:128]
         self.hello = hello
         self.peer = peer
-        self.profile = profile
-        self.key = key
+        self.standing = standing
+        self._told = told
+        self._key_of = key_of
+        self.key, self._choice = key_of(standing, told)
         self.queue = Queue(limits.queued_entries)
         self._evaluator = evaluator
         self._dispatcher = dispatcher
         self._activity = activity
         self._limits = limits
-        self._interpreter = DIALECTS[key.dialect].interpreter()
+        self._interpreter = DIALECTS[self.key.dialect].interpreter()
         self._shown: dict[str, str] = {}  # public name → digest of the definition that describe showed
         self._history = self._interpreter.history = SearchHistory(
             fruitless=limits.fruitless_searches, remembered=limits.remembered_queries
@@ -71,6 +78,14 @@ class Session:
         self.emit: Callable[[str, dict[str, Any]], None] | None = None  # how its wire sends an event
 
     # --- what the dispatcher asks ---------------------------------------------------------------
+
+    @property
+    def profile(self) -> str:
+        return self.standing.profile
+
+    @property
+    def profiles(self) -> tuple[str, ...]:
+        return self.standing.profiles
 
     @property
     def view(self) -> View:
@@ -168,7 +183,9 @@ class Session:
         refresh: bool = False,
     ) -> dict[str, Any]:
         """What the model is to see. The text given before stands until something real changes."""
-        key = self.key.with_model(context_length=context_length, encoding=encoding, model=model)
+        told = self._told.updated(context_length=context_length, encoding=encoding, model=model)
+        key, choice = self._key_of(self.standing, told)
+        await self._evaluator.prepare(key)
         candidate = await self._evaluator.assembled(key)
         held = self._held
         if (
@@ -179,9 +196,25 @@ class Session:
             or self.view.dialect.reevaluates
         ):
             held = candidate
-        self.key, self._held = key, held
+        self._told, self._held = told, held
+        self._see(key, choice)
         tools = self._own_tools() + held.fields["tools"] + self._interpreter.shown(self.view)
         return self._stamped(held.fields | {"tools": tools})
+
+    def stand(self, standing: Standing) -> None:
+        """The config says something else of this session now; what it was given stands till it asks again.
+
+        Raises BAD_ARGUMENTS where its profile names a dialect that does not exist.
+        """
+        key, choice = self._key_of(standing, self._told)
+        self.standing = standing
+        self._see(key, choice)
+
+    def _see(self, key: ViewKey, choice: Choice) -> None:
+        if key.dialect != self.key.dialect:
+            self._interpreter = DIALECTS[key.dialect].interpreter()
+            self._interpreter.history = self._history
+        self.key, self._choice = key, choice
 
     def submit_call(
         self,
@@ -223,7 +256,7 @@ class Session:
             "dialect": self.key.dialect,
             "tier": held.fields["tier"] if held else None,
             "listing_form": held.fields["listing_form"] if held else None,
-            "why": held.why if held else "has not asked for its tools yet",
+            "why": f"{held.why if held else 'has not asked for its tools yet'} ({self._choice.why})",
             "open": len(self.queue.batches),
             "uptime_s": round(time.monotonic() - self._opened_at, 1),
             "searches": self.searches,

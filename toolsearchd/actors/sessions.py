@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable
-from pathlib import PurePath
+from functools import partial
 from typing import Any
 
 from toolsearchd import __version__
 from toolsearchd.actors.activity import Activity
 from toolsearchd.actors.dispatcher import Dispatcher
-from toolsearchd.actors.evaluator import Evaluator, ViewKey
+from toolsearchd.actors.evaluator import Evaluator
 from toolsearchd.actors.peer import Peer
 from toolsearchd.actors.session import Session
-from toolsearchd.catalog.grant import Grant
-from toolsearchd.config.profile import Profile
+from toolsearchd.actors.standing import Standing, Told, key_of, standing_of
 from toolsearchd.config.settings import Settings
 from toolsearchd.disclosure.dialects import DIALECTS
 from toolsearchd.errors import ToolsearchdError
@@ -23,8 +21,6 @@ from toolsearchd.limits import Limits
 from toolsearchd.protocol.messages import PROTOCOL, Hello
 
 log = logging.getLogger(__name__)
-
-DEFAULT_PROFILE = "default"
 
 
 class Sessions:
@@ -36,12 +32,15 @@ class Sessions:
         dispatcher: Dispatcher,
         activity: Activity,
         limits: Limits,
+        disclosure: str | None = None,
     ) -> None:
+        """`disclosure`: what the daemon's environment says of it, for all sessions."""
         self._settings = settings
         self._evaluator = evaluator
         self._dispatcher = dispatcher
         self._activity = activity
         self._limits = limits
+        self._disclosure = disclosure
         self._open: dict[str, Session] = {}
 
     def __iter__(self) -> Any:
@@ -65,25 +64,18 @@ class Sessions:
 
         May wait: the first session of a dialect with an index of its own has that compiled.
         """
-        name, profile, grant = self._profile_of(hello)
-        dialect = self._dialect_of(hello, profile)
-        read_options = DIALECTS[dialect].read_options
-        options = read_options(profile.options if profile else {}) if read_options else None
-        key = ViewKey(
-            grant=grant,
-            dialect=dialect,
-            profile=name,
-            context_length=hello.context_length or (profile.context_length if profile else None),
-            encoding=hello.encoding or (profile.encoding if profile else None),
-            model=hello.model,
-            separate_listing=hello.listing == "separate",
-        )
+        standing = self._standing_of(hello)
+        told = Told(context_length=hello.context_length, encoding=hello.encoding, model=hello.model)
+        key, _ = key_of(hello, standing, told, self._disclosure)
+        read_options, how = DIALECTS[key.dialect].read_options, standing.how
+        options = read_options(how.options if how else {}) if read_options else None
         await self._evaluator.prepare(key)
         session = Session(
             hello=hello,
             peer=peer,
-            key=key,
-            profile=name,
+            standing=standing,
+            told=told,
+            key_of=partial(key_of, hello, environment=self._disclosure),
             evaluator=self._evaluator,
             dispatcher=self._dispatcher,
             activity=self._activity,
@@ -91,7 +83,11 @@ class Sessions:
         )
         session.options = options
         self._open[session.session_id] = session
-        self._activity.publish("connected", session=session.session_id, client=session.client, profile=name)
+        for warning in standing.warnings:
+            log.warning("%s (%s): %s", session.session_id, session.client, warning)
+        self._activity.publish(
+            "connected", session=session.session_id, client=session.client, profile=session.profile
+        )
         return session
 
     def close(self, session: Session) -> None:
@@ -110,6 +106,7 @@ class Sessions:
             "profile": session.profile,
             "dialect": session.key.dialect,
             **options,
+            **({"warnings": list(session.standing.warnings)} if session.standing.warnings else {}),
             "limits": {
                 "frame_bytes": limits.frame_bytes,
                 "open_requests": limits.open_requests,
@@ -133,53 +130,13 @@ class Sessions:
             totals["running"] += counts["running"]
         return totals
 
-    def _profile_of(self, hello: Hello) -> tuple[str, Profile | None, Grant]:
-        """The client's own profile, narrowed by the one the hello names. An unknown name grants nothing."""
-        profiles = self._settings().profiles
-        own = next(
-            (
-                name
-                for name, profile in profiles.items()
-                if name != DEFAULT_PROFILE and profile.matches(hello.client)
-            ),
-            DEFAULT_PROFILE,
-        )
-        projects = tuple(_projects_of(hello))
-        grant = _grant_of(profiles.get(own), projects)
-        if hello.profile is None or hello.profile == own:
-            return own, profiles.get(own), grant
-        asked = profiles.get(hello.profile)
-        if asked is None and hello.profile != DEFAULT_PROFILE:
-            log.warning(
-                "client %.64r asks for the unknown profile %.64r: it is granted nothing",
-                hello.client,
-                hello.profile,
-            )
-            return hello.profile[:64], None, Grant.nothing()
-        return hello.profile, asked, grant.narrowed(_grant_of(asked, projects))
+    def config_changed(self) -> None:
+        """Profiles may say something else now: every session stands as the new ones say."""
+        for session in self:
+            try:
+                session.stand(self._standing_of(session.hello))
+            except ToolsearchdError as error:
+                log.warning("%s (%s) keeps its old profile: %s", session.session_id, session.client, error)
 
-    def _dialect_of(self, hello: Hello, profile: Profile | None) -> str:
-        if hello.disclosure == "direct" or os.environ.get("TOOLSEARCHD_TOOL_DISCLOSURE") == "direct":
-            return "direct"
-        if hello.disclosure not in (None, "progressive"):
-            raise ToolsearchdError(
-                "BAD_ARGUMENTS", f"disclosure {hello.disclosure[:64]!r}; `progressive` and `direct` exist"
-            )
-        name = hello.dialect or (profile.dialect if profile else None) or "default"
-        if name not in DIALECTS:
-            raise ToolsearchdError(
-                "BAD_ARGUMENTS", f"no dialect {name[:64]!r}; there are {', '.join(sorted(DIALECTS))}"
-            )
-        return name
-
-
-def _grant_of(profile: Profile | None, projects: tuple[str, ...]) -> Grant:
-    if profile is None:
-        return Grant(projects=projects)
-    return Grant(servers=profile.servers, tools=profile.tools, projects=projects)
-
-
-def _projects_of(hello: Hello) -> list[str]:
-    """Every directory that the session's places lie in: a project's servers are for sessions inside it."""
-    places = [PurePath(place) for place in (hello.cwd, *(hello.roots or ())) if place]
-    return sorted({str(directory) for place in places for directory in (place, *place.parents)})
+    def _standing_of(self, hello: Hello) -> Standing:
+        return standing_of(hello, self._settings().profiles, self._evaluator.server_names)

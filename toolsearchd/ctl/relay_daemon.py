@@ -86,6 +86,8 @@ def _greet(sock: socket.socket, profile: str | None) -> str | None:
         pass  # the directory was deleted: a session without a place
     if profile:
         hello["profile"] = profile
+    if disclosure := os.environ.get("TOOLSEARCHD_TOOL_DISCLOSURE"):
+        hello["disclosure"] = disclosure
     payload = packed(hello)
     sock.sendall(struct.pack(">I", len(payload)) + payload)
     (size,) = struct.unpack(">I", _exactly(sock, 4))

@@ -1,8 +1,8 @@
-"""May this call run? The person's rules first, then the server's own setting, then the default."""
+"""May this call run? The person's rules first, then the profile's word, the server's, the default."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
@@ -33,12 +33,15 @@ def decide(
     server_approval: Literal["allow", "ask", "deny", ""],
     arguments: Mapping[str, Any],
     public_name: str = "",
+    profile_approval: Then | None = None,
 ) -> Decision:
     """The first rule that matches decides; `arguments` are those that would be sent."""
     for at, rule in enumerate(approval.rules):
         facts = {"readOnlyHint": read_only, "destructiveHint": destructive}
         if _matches(rule, profile, server, (tool, f"{server}/{tool}", public_name), facts, arguments):
             return Decision(rule.then, f"approval.rules[{at}]")
+    if profile_approval is not None:
+        return Decision(profile_approval, f"approval of the profile {profile}")
     if server_approval:
         return Decision(server_approval, f"approval of the server {server}")
     if approval.default != "ask-destructive":
@@ -48,6 +51,11 @@ def decide(
     if trust == "untrusted" and read_only is not True:
         return Decision("ask", "approval.default: its server is untrusted and it is not read-only")
     return Decision("allow", "approval.default")
+
+
+def strictest(decisions: Iterable[Decision]) -> Decision:
+    """Of what several profiles say of one call: naming another profile must not loosen anything."""
+    return max(decisions, key=lambda decision: ("allow", "ask", "deny").index(decision.then))
 
 
 def _matches(

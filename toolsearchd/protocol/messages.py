@@ -37,6 +37,9 @@ class Hello(Struct, tag="hello", tag_field="op", frozen=True, kw_only=True):
     profile: str | None = None
     context_length: int | None = None
     model: str | None = None
+    provider: str | None = None  # of the model, for the manifests that ask: its key,
+    api: str | None = None  # the kind of its interface
+    base_url: str | None = None
     encoding: str | None = None
     dialect: str | None = None
     disclosure: str | None = None  # "direct" | "progressive"

@@ -23,6 +23,8 @@ def _source_name(tool: Tool) -> str:
 HERMES = Dialect(
     name="hermes",
     ranker="hermes",
+    agent="hermes",
+    clients=("hermes", "hermes-agent"),
     name_of=_name,
     source_name_of=_source_name,
     label_of=lambda source: source or "other",

@@ -1,0 +1,133 @@
+"""What a hello entitles to: a profile, a grant, a dialect, and what of the model is known. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import PurePath
+
+import msgspec
+
+from toolsearchd.actors.evaluator import ViewKey
+from toolsearchd.catalog.grant import Grant
+from toolsearchd.config.profile import Profile
+from toolsearchd.disclosure.manifest import Model
+from toolsearchd.disclosure.precedence import Choice, choose
+from toolsearchd.protocol.messages import Hello
+
+DEFAULT_PROFILE = "default"
+ENVIRONMENT = "TOOLSEARCHD_TOOL_DISCLOSURE"
+
+
+class Told(msgspec.Struct, frozen=True, kw_only=True):
+    """What an agent said last of its model; None where it said nothing."""
+
+    context_length: int | None = None
+    encoding: str | None = None
+    model: str | None = None
+
+    def updated(self, *, context_length: int | None, encoding: str | None, model: str | None) -> Told:
+        """What is None stays."""
+        return Told(
+            context_length=self.context_length if context_length is None else context_length,
+            encoding=encoding or self.encoding,
+            model=model or self.model,
+        )
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """`profile` is the one in force; `profiles` all whose rules bind the session, its client's own first."""
+
+    profile: str
+    profiles: tuple[str, ...]
+    grant: Grant
+    how: Profile | None
+    warnings: tuple[str, ...] = ()
+
+
+def standing_of(hello: Hello, profiles: Mapping[str, Profile], servers: Collection[str]) -> Standing:
+    """The client's own profile, narrowed by the one the hello names. An unknown name grants nothing.
+
+    `servers`: the names of those that there are, to warn of a profile that means none of them.
+    """
+    own = next(
+        (name for name, one in profiles.items() if name != DEFAULT_PROFILE and one.matches(hello.client)),
+        DEFAULT_PROFILE,
+    )
+    projects = tuple(_projects_of(hello))
+    grant, warnings = _grant_of(own, profiles.get(own), projects, servers)
+    asked = hello.profile
+    if asked is None or asked == own:
+        return Standing(
+            profile=own, profiles=(own,), grant=grant, how=profiles.get(own), warnings=tuple(warnings)
+        )
+    if asked not in profiles and asked != DEFAULT_PROFILE:
+        warnings.append(f"there is no profile {asked[:64]!r}: nothing is granted under it")
+        return Standing(
+            profile=asked[:64],
+            profiles=(own, asked[:64]),
+            grant=Grant.nothing(),
+            how=None,
+            warnings=tuple(warnings),
+        )
+    narrower, more = _grant_of(asked, profiles.get(asked), projects, servers)
+    return Standing(
+        profile=asked,
+        profiles=(own, asked),
+        grant=grant.narrowed(narrower),
+        how=profiles.get(asked),
+        warnings=(*warnings, *more),
+    )
+
+
+def key_of(hello: Hello, standing: Standing, told: Told, environment: str | None) -> tuple[ViewKey, Choice]:
+    """What the session sees, and who chose its dialect. `environment`: the daemon's own word on disclosure.
+
+    Raises BAD_ARGUMENTS for a dialect or a disclosure that does not exist.
+    """
+    how = standing.how
+    choice = choose(
+        direct_by=(
+            (hello.disclosure, "disclosure"),
+            (environment or None, ENVIRONMENT),
+        ),
+        dialect_by=(
+            (hello.dialect, "dialect"),
+            (how.dialect if how else None, f"the profile {standing.profile}: dialect"),
+        ),
+        client="" if hello.mcp else hello.client,  # the door has a dialect of its own
+        model=Model(
+            model_id=told.model or "",
+            provider=hello.provider or "",
+            api=hello.api or "",
+            base_url=hello.base_url or "",
+        ),
+    )
+    key = ViewKey(
+        grant=standing.grant,
+        dialect=choice.dialect,
+        profile=standing.profile,
+        context_length=told.context_length or (how.context_length if how else None),
+        encoding=told.encoding or (how.encoding if how else None),
+        model=told.model,
+        separate_listing=hello.listing == "separate",
+    )
+    return key, choice
+
+
+def _grant_of(
+    name: str, profile: Profile | None, projects: tuple[str, ...], servers: Collection[str]
+) -> tuple[Grant, list[str]]:
+    if profile is None:
+        return Grant(projects=projects), []
+    grant = Grant(servers=profile.servers, tools=profile.tools, projects=projects)
+    plain = (server for server in profile.servers if not set(server) & set("*?["))
+    unknown = [server for server in plain if server not in servers]
+    return grant, [
+        f"the profile {name} names the server {server[:64]!r}, which there is not" for server in unknown
+    ]
+
+
+def _projects_of(hello: Hello) -> list[str]:
+    """Every directory that the session's places lie in: a project's servers are for sessions inside it."""
+    places = [PurePath(place) for place in (hello.cwd, *(hello.roots or ())) if place]
+    return sorted({str(directory) for place in places for directory in (place, *place.parents)})
