@@ -231,6 +231,8 @@ def _dialect(name: str, generation: Generation) -> Dialect:
         count_by_chars=True,
         reevaluates=True,
         settings_of=partial(_settings, generation),
+        agent="openclaw",
+        clients=("openclaw", "openclaw-*") if name == "openclaw" else (),
         read_options=partial(read_options, generation=generation),
         tool_of=_tool_of,
         listing_of=partial(_directory, generation),
