@@ -38,7 +38,7 @@ def evaluated(
     servers = stand_ins(catalog)
     with DaemonProcess(root, servers=servers) as daemon:
         began = time.monotonic()
-        _wait_ready(daemon, set(servers), within_s)
+        wait_ready(daemon, set(servers), within_s)
         cost = {"ready_s": time.monotonic() - began, "rss": daemon.rss_bytes()}
         reports = [
             daemon.ctl("eval", queries, *more, timeout=within_s) for more in ((), ("--catalog", catalog))
@@ -48,7 +48,7 @@ def evaluated(
     return reports[0][1], reports[1][1], cost
 
 
-def _wait_ready(daemon: DaemonProcess, names: set[str], within_s: float) -> None:
+def wait_ready(daemon: DaemonProcess, names: set[str], within_s: float = 60) -> None:
     """Asks on one connection: starting a program for each question would take the servers' time."""
     with ControlClient(runtime_dir=daemon.runtime_dir, timeout_s=within_s) as control:
 

@@ -132,9 +132,14 @@ def _daemon(session: Any, queries: Sequence[EvalQuery]) -> tuple[SearchCall, Cal
         return [plain[name] for name in names]
 
     def search(query: str, limit: int) -> tuple[list[str], list[str]]:
-        reply = session.search([query], limit)
-        (group,) = reply["results"]
-        return translated(group["matches"], reply["tools"]), translated(group.get("near", []), reply["tools"])
+        try:
+            reply = session.search([query], limit)
+        except ToolsearchdError as error:
+            if error.code != "BAD_ARGUMENTS":
+                raise
+            return [], []  # what the dialect refuses finds an agent nothing
+        matches, near, tools = _ranked(reply, session.welcome["dialect"])
+        return translated(matches, tools), translated(near, tools)
 
     def why(one: Judged) -> str:
         if not one.query.relevant:
@@ -146,6 +151,19 @@ def _daemon(session: Any, queries: Sequence[EvalQuery]) -> tuple[SearchCall, Cal
         return str(reply["verdict"]["text"])
 
     return search, why
+
+
+def _ranked(reply: dict[str, Any], dialect: str) -> tuple[list[str], list[str], dict[str, Any]]:
+    """Matches, near and the map of tools in a reply to one query, whatever the dialect calls them."""
+    if "results" in reply:
+        (group,) = reply["results"]
+        return group["matches"], group.get("near", []), reply["tools"]
+    if "matches" in reply:
+        tools = {tool["name"]: tool for tool in reply["matches"]}
+        return list(tools), [], tools
+    raise ToolsearchdError(
+        "BAD_ARGUMENTS", f"dialect {dialect} answers in prose, without a ranked list: take another profile"
+    )
 
 
 def _names_of(relevant: Collection[str], dialect: str) -> dict[str, str]:

@@ -22,7 +22,7 @@ def arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     with agent(args, dialect=args.dialect) as session:
         reply = session.search(args.queries, args.limit)
-    if args.json:
+    if args.json or "results" not in reply:  # some dialects have replies of their own shape
         print_json(reply)
         return 0
     for group in reply["results"]:
