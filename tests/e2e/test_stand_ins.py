@@ -14,7 +14,7 @@ from toolsearchd.index.evaluate import EvalQuery, evaluate, figures
 
 DATA = Path(__file__).parents[1] / "data" / "stand_ins"
 CATALOG, QUERIES = DATA / "catalog.jsonl", DATA / "queries.jsonl"
-DIALECTS = ("hermes", "hermes-v1", "deepagents")
+DIALECTS = ("hermes", "hermes-v1", "deepagents", "openclaw")
 
 
 @pytest.fixture(scope="module")
@@ -61,13 +61,16 @@ def test_a_dialect_is_measured_under_its_own_names(daemon, dialect):
             figure: alone[figure] for figure in FIGURES
         }
     assert kinds["keyword"]["hit@5"] > 0.5
-    assert kinds["agent"]["empty"] > 0  # a blank query, which it refuses
+    assert kinds["agent"]["empty"] > 0  # a blank query
 
 
-def test_a_dialect_without_ranked_answers_says_so(daemon):
-    status, reply = daemon.ctl("eval", QUERIES, "--profile", "deepagents")
+@pytest.mark.parametrize(
+    ("dialect", "why"), [("deepagents", "answers in prose"), ("openclaw", "refuses 'water a bed")]
+)
+def test_a_dialect_that_can_not_be_measured_says_so(daemon, dialect, why):
+    status, reply = daemon.ctl("eval", QUERIES, "--profile", dialect)
     assert status == 1
-    assert "deepagents answers in prose" in reply["error"]["message"]
+    assert f"dialect {dialect} {why}" in reply["error"]["message"]
 
 
 def test_search_shows_the_reply_of_a_dialect_with_its_own_shape(daemon):

@@ -12,6 +12,7 @@ import msgspec
 
 from toolsearchd.ctl.connect import agent
 from toolsearchd.ctl.output import print_json, say, table
+from toolsearchd.disclosure.sanitise import clean
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.index.evaluate import EvalQuery, Judged, SearchCall, evaluate, report
 
@@ -122,7 +123,8 @@ def _offline(tools: Sequence[CatalogLine]) -> tuple[SearchCall, Callable[[Judged
 
 def _daemon(session: Any, queries: Sequence[EvalQuery]) -> tuple[SearchCall, Callable[[Judged], str]]:
     """Through the socket. What comes back under a name that stands for something relevant counts as that."""
-    plain = _names_of({name for query in queries for name in query.relevant}, session.welcome["dialect"])
+    dialect = session.welcome["dialect"]
+    plain = _names_of({name for query in queries for name in query.relevant}, dialect)
 
     def translated(names: Sequence[str], tools: dict[str, Any]) -> list[str]:
         for name in names:
@@ -132,13 +134,14 @@ def _daemon(session: Any, queries: Sequence[EvalQuery]) -> tuple[SearchCall, Cal
         return [plain[name] for name in names]
 
     def search(query: str, limit: int) -> tuple[list[str], list[str]]:
+        if not clean(query).strip():
+            return [], []  # some dialects refuse it: either way an agent finds nothing
         try:
             reply = session.search([query], limit)
         except ToolsearchdError as error:
-            if error.code != "BAD_ARGUMENTS":
-                raise
-            return [], []  # what the dialect refuses finds an agent nothing
-        matches, near, tools = _ranked(reply, session.welcome["dialect"])
+            said = f"dialect {dialect} refuses {query[:80]!r}: {error.message}"
+            raise ToolsearchdError(error.code, said) from error
+        matches, near, tools = _ranked(reply, dialect)
         return translated(matches, tools), translated(near, tools)
 
     def why(one: Judged) -> str:
