@@ -18,7 +18,7 @@ from toolsearchd.catalog.model import Source, Tool
 from toolsearchd.catalog.naming import near_names, public_name
 from toolsearchd.index.analyzer import ANALYZERS, Analyzer
 from toolsearchd.index.lexicon import Lexicon
-from toolsearchd.index.openclaw import id_order, tool_id
+from toolsearchd.index.openclaw import tool_id
 from toolsearchd.index.postings import Index, bitmap
 from toolsearchd.index.searcher import Searcher, make_searcher
 
@@ -152,25 +152,20 @@ class Snapshot:
         if index is None:  # nothing was compiled yet: nothing is found
             analyzer = ANALYZERS[ranker]
             index, mask = Index.empty(analyzer.fields, "", analyzer.frequencies_type), BitMap()
+        order = self.name_order if ranker in ("default", "openclaw") else self.catalog_order
         return make_searcher(
             ranker,
             index,
             mask,
-            order=self._order_of(ranker) if len(index) else (),
+            order=order if len(index) else (),
             analyzer=self.analyzers.get(ranker),
             lexicon=lexicon,
+            id_of=self._id_of,
         )
 
-    def _order_of(self, ranker: str) -> Ids:
-        """Live doc ids in the ranker's order of equal scores."""
-        if ranker == "openclaw":
-            ids = {
-                doc: tool_id(tool.kind, tool.server, tool.name)
-                for doc in self.name_order.tolist()
-                if (tool := self.tools[doc]) is not None
-            }
-            return np.asarray(sorted(ids, key=lambda doc: id_order(ids[doc])), dtype=np.int32)
-        return self.name_order if ranker == "default" else self.catalog_order
+    def _id_of(self, doc: int) -> str:
+        tool = self._tool(doc)
+        return tool_id(tool.kind, tool.server, tool.name)
 
     def _tool(self, doc: int) -> Tool:
         tool = self.tools[doc]

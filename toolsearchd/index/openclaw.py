@@ -11,7 +11,7 @@ import math
 import re
 import unicodedata
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -203,16 +203,19 @@ class OpenclawAnalyzer:
 
 
 class OpenclawSearcher:
-    """Exact name or id first, then what shares a word with the query, then by score. No relevance floor."""
+    """Exact name or id first, then what shares a word with the query, then by score. No relevance floor.
+
+    `id_of`: the id behind a doc id; ids order equal scores.
+    """
 
     analyzer = OpenclawAnalyzer()
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: Scope, id_of: Callable[[int], str]) -> None:
         self.scope = scope
+        self._id_of = id_of
         self._impacts: dict[str, tuple[Positions, Scores]] = {}
 
     def search(self, query: str, limit: int) -> Group:
-        """`order` of the scope is by id: it decides among equal scores."""
         weights = query_terms(query)
         size = self.scope.size
         if limit <= 0 or not size:
@@ -226,12 +229,20 @@ class OpenclawSearcher:
                 literal[positions] = True
         ranked = scores + np.where(literal, scores.max(initial=0.0) + 1.0, 0.0)
         ranked[self._exact(query)] += 2 * ranked.max(initial=0.0) + 1.0
-        hits = [Hit(int(self.scope.docs[at]), float(scores[at])) for at in best(ranked, limit)]
         return Group(
-            matches=hits,
+            matches=[Hit(int(self.scope.docs[at]), float(scores[at])) for at in self._best(ranked, limit)],
             unknown=[term for term, weight in weights.items() if weight == 1.0 and not self._df(term)],
             diagnostics={"query_tokens": list(weights)},
         )
+
+    def _best(self, ranked: Scores, limit: int) -> list[int]:
+        """Positions of the `limit` largest; of equal ones the first by id, so all that tie are compared."""
+        chosen = best(ranked, limit)
+        if not chosen:
+            return []
+        tied = np.flatnonzero(ranked >= ranked[chosen[-1]]).tolist()
+        tied.sort(key=lambda at: (-ranked[at], id_order(self._id_of(int(self.scope.docs[at])))))
+        return [int(at) for at in tied[:limit]]
 
     def _exact(self, query: str) -> list[int]:
         wanted = query.strip().lower()

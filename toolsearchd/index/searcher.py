@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
@@ -46,12 +46,13 @@ def make_searcher(
     order: npt.NDArray[np.integer] | Sequence[int],
     analyzer: Any = None,
     lexicon: Lexicon | None = None,
+    id_of: Callable[[int], str] = str,
 ) -> Searcher:
     """The searcher of a ranker over an index made by its analyzer.
 
-    `order`: live doc ids in the order of equal scores, by public name for `default`, by id for `openclaw`,
-    catalog order for the reference's. `analyzer`: the one that made a `default` index, where it is not the
-    plain English one. `lexicon`: the user's own word lists.
+    `order`: live doc ids in the order of equal scores, by public name for `default`, catalog order for the
+    reference's; `openclaw` orders by `id_of` a doc id. `analyzer`: the one that made a `default` index, where
+    it is not the plain English one. `lexicon`: the user's own word lists.
     """
     from toolsearchd.index.hermes import HermesSearcher, HermesV1Searcher
     from toolsearchd.index.openclaw import OpenclawSearcher
@@ -61,6 +62,6 @@ def make_searcher(
     if ranker == "default":
         return DefaultSearcher(scope, analyzer=analyzer, lexicon=lexicon)
     if ranker == "openclaw":
-        return OpenclawSearcher(scope)
+        return OpenclawSearcher(scope, id_of)
     reference: dict[str, type[HermesSearcher]] = {"hermes": HermesSearcher, "hermes-v1": HermesV1Searcher}
     return reference[ranker](scope)

@@ -27,7 +27,14 @@ from toolsearchd.disclosure.bridge import function
 from toolsearchd.disclosure.dialects.base import Answer, Calls, Dialect, Interpreter, Verb
 from toolsearchd.disclosure.dialects.openclaw_catalog import Catalog
 from toolsearchd.disclosure.dialects.openclaw_directory import budget_chars, render_directory
-from toolsearchd.disclosure.dialects.openclaw_replies import batch, described, envelope, envelope_text, single
+from toolsearchd.disclosure.dialects.openclaw_replies import (
+    batch,
+    described,
+    envelope,
+    envelope_text,
+    single,
+    unavailable_text,
+)
 from toolsearchd.disclosure.dialects.openclaw_requests import (
     MOST_ENTRIES,
     parse_call,
@@ -82,11 +89,14 @@ class OpenclawInterpreter(Interpreter):
         search = catalog.search_by_parts if first else catalog.search
         texts = [query.text[: view.limits.query_chars] for query in request.queries]
         groups = [search(text, query.limit) for text, query in zip(texts, request.queries, strict=True)]
-        value, text = batch(texts, groups) if request.is_batch else single(groups[0])
+        in_vain = any(text.strip() and not group for text, group in zip(texts, groups, strict=True))
+        missing = catalog.unavailable() if in_vain else []
+        notice = unavailable_text(missing)
+        value, text = batch(texts, groups, notice) if request.is_batch else single(groups[0], notice)
         return Answer(
             value=value,
             text=text,
-            fields={"value": value, "text": text},
+            fields={"value": value, "text": text} | ({"unavailable_sources": missing} if missing else {}),
             queries=texts,
             found=sum(map(len, groups)),
         )
@@ -102,7 +112,7 @@ class OpenclawInterpreter(Interpreter):
         entry = catalog_of(view).find_one(request.selectors, self._hint)
         return Calls(
             args={"calls": [{"name": entry.tool.public_name, "arguments": request.input}]},
-            value_of=lambda reply: envelope(entry, reply["results"][0]),
+            value_of=lambda reply: envelope(entry, request.input, reply["results"][0]),
             text_of=envelope_text,
         )
 

@@ -29,6 +29,7 @@ LONGEST_DESCRIPTION = 20_000  # characters; no answer shows more
 SUGGESTIONS = 3
 _SCANNED = 2_000  # of a larger catalog those are judged that a search finds
 _FOUND = 64
+_REASON_CHARS = 200
 _LONGEST_NEEDLE = 200
 _TOKENS = re.compile(r"[a-z0-9]+")
 _PARTS = re.compile(r"[a-z0-9_./:-]+")
@@ -36,8 +37,6 @@ _PARTS = re.compile(r"[a-z0-9_./:-]+")
 
 class Entry:
     """One tool. Texts are clean."""
-
-    __slots__ = ("id", "name", "owner", "safe_server", "tool")
 
     def __init__(self, tool: Tool, safe: str) -> None:
         self.tool = tool
@@ -61,6 +60,11 @@ class Entry:
     @property
     def description(self) -> str:
         return excerpt(self.tool.definition.description, LONGEST_DESCRIPTION)
+
+    @cached_property
+    def lowered(self) -> tuple[str, str, str, str]:
+        """Name, id, label and description in lower case."""
+        return self.name.lower(), self.id.lower(), self.label.lower(), self.description.lower()
 
     def candidate(self) -> dict[str, Any]:
         """What a search says of it."""
@@ -131,6 +135,18 @@ class Catalog:
     def _searcher(self) -> Searcher:
         return self._view.snapshot.searcher("openclaw", self._view.mask)
 
+    def unavailable(self) -> list[dict[str, str]]:
+        """The granted servers that can't be called now, with the reason."""
+        return [
+            {
+                "name": plain_line(source.name),
+                "state": source.state,
+                "reason": clipped(plain_line(source.reason), _REASON_CHARS) or source.state,
+            }
+            for source in self._view.sources
+            if not source.available
+        ]
+
     # --- selectors ------------------------------------------------------------------------------------
 
     def named(self, needle: str) -> list[Entry]:
@@ -176,6 +192,10 @@ class Catalog:
     def _unknown(self, needle: str, hint: str) -> NoReturn:
         near = self.suggestions(needle)
         meant = f" Did you mean: {', '.join(near)}?" if near else ""
+        server = self._server_of.get(tuple(needle.split(":")[:2]))
+        down = [source for source in self._view.sources if source.name == server and not source.available]
+        if down:
+            meant = f" Its server is {down[0].state}: {plain_line(down[0].reason)[:_REASON_CHARS]}.{meant}"
         raise ToolsearchdError(
             "TOOL_NOT_FOUND", f"Unknown tool id: {_shown(needle)}.{meant} {hint}", near=near
         )
@@ -205,16 +225,16 @@ class Catalog:
         if server is None or not name:
             return None
         snapshot, mask = self._view.snapshot, self._view.mask
-        doc = snapshot.exact(public_name(server, name), mask)
+        doc = snapshot.exact(name if source == "openclaw" else public_name(server, name), mask)
         if doc is None:  # its own name holds what is not shown
             odd = (other for other in snapshot.docs_of[server] & mask if self.entry(other).id == needle)
             doc = next(odd, None)
         return None if doc is None or self.entry(doc).id != needle else self.entry(doc)
 
     @cached_property
-    def _server_of(self) -> dict[tuple[str, str], str]:
+    def _server_of(self) -> dict[tuple[str, ...], str]:
         """(source, owner) as in an id → the server."""
-        found = {}
+        found: dict[tuple[str, ...], str] = {}
         for source in self._view.sources:
             if source.kind == "plugin":
                 found["openclaw", plain_line(source.name) or "core"] = source.name
@@ -236,8 +256,7 @@ class Catalog:
 
 
 def _holding(parts: Sequence[str], entry: Entry) -> int:
-    name, entry_id = entry.name.lower(), entry.id.lower()
-    label, description = entry.label.lower(), entry.description.lower()
+    name, entry_id, label, description = entry.lowered
     score = 0 if parts else 1
     for part in parts:
         score += 20 * (part in (name, entry_id)) + 8 * (part in name) + 6 * (part in entry_id)
@@ -246,8 +265,7 @@ def _holding(parts: Sequence[str], entry: Entry) -> int:
 
 
 def _likeness(needle: str, tokens: set[str], entry: Entry) -> int:
-    name, entry_id, label = entry.name.lower(), entry.id.lower(), entry.label.lower()
-    description = entry.description.lower()
+    name, entry_id, label, description = entry.lowered
     score = 0
     if name in needle or needle in entry_id:
         score += 40

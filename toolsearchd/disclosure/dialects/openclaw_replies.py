@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
+import msgspec
+
 from toolsearchd.disclosure.dialects.openclaw_catalog import Entry
-from toolsearchd.disclosure.sanitise import plain_line
+from toolsearchd.disclosure.dialects.openclaw_input import explained
+from toolsearchd.disclosure.sanitise import clipped, plain_line
 
 BATCH_CHARS = 4_000  # of the whole text that answers a batch
 UNTRUSTED_CHARS = 20_000  # of a text that holds what servers wrote
@@ -18,13 +20,14 @@ _METADATA_CHARS = 2_000  # of a candidate in a batch, without its description
 _ALWAYS = ("id", "source", "name", "input")
 _WHERE_IT_FITS = ("sourceName", "label", "mcp", "output")
 _ORDER = ("id", "source", "sourceName", "mcp", "name", "label", "description", "input", "output")
+_NOTICE_CHARS = 400
 _TRUNCATED = "\n[truncated]"
 _BINARY = ("image", "audio")
 
 
 def pretty(value: Any) -> str:
     """JSON as the model is given it: two spaces, every script as it is."""
-    return json.dumps(value, indent=2, ensure_ascii=False)
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
 
 
 def guarded(text: str) -> str:
@@ -39,17 +42,16 @@ def guarded(text: str) -> str:
     )
 
 
-_GUARD_CHARS = len(guarded(""))
-
-
-def single(entries: Sequence[Entry]) -> tuple[list[dict[str, Any]], str]:
-    """One query's answer: its value, and that as text."""
+def single(entries: Sequence[Entry], notice: str = "") -> tuple[list[dict[str, Any]], str]:
+    """One query's answer: its value, and that as text with a notice below."""
     found = [entry.candidate() for entry in entries]
-    return found, _text(found, entries)
+    return found, _text(found, entries, notice)
 
 
-def batch(queries: Sequence[str], groups: Sequence[Sequence[Entry]]) -> tuple[dict[str, Any], str]:
-    """A batch's answer: its value within the budget, and that as text.
+def batch(
+    queries: Sequence[str], groups: Sequence[Sequence[Entry]], notice: str = ""
+) -> tuple[dict[str, Any], str]:
+    """A batch's answer: its value within the budget, and that as text with a notice below.
 
     Too long: the last candidate of the longest group goes, again and again, and the answer says where.
     """
@@ -58,13 +60,12 @@ def batch(queries: Sequence[str], groups: Sequence[Sequence[Entry]]) -> tuple[di
         for query, group in zip(queries, groups, strict=True)
     ]
     entries = [entry for group in groups for entry in group]
-    room = BATCH_CHARS - (_GUARD_CHARS if _is_foreign(entries) else 0)
     value: dict[str, Any] = {"results": results}
-    while len(pretty(value)) > room and any(group["candidates"] for group in results):
+    while len(_text(value, entries, notice)) > BATCH_CHARS and any(group["candidates"] for group in results):
         longest = max(results, key=_last_size)
         longest["candidates"].pop()
         longest["truncated"] = value["truncated"] = True
-    return value, _text(value, entries)
+    return value, _text(value, entries, notice)
 
 
 def _last_size(group: Mapping[str, Any]) -> tuple[int, int]:
@@ -78,13 +79,15 @@ def described(entry: Entry) -> tuple[dict[str, Any], str]:
     return found, guarded(pretty(found)) if not entry.trusted else pretty(found)
 
 
-def envelope(entry: Entry, slot: Mapping[str, Any]) -> dict[str, Any]:
-    """What a call came to: `{tool: {id, name, source}, result}`; one that failed carries `status`."""
+def envelope(entry: Entry, given: Mapping[str, Any], slot: Mapping[str, Any]) -> dict[str, Any]:
+    """What a call with this input came to: `{tool: {id, name, source}, result}`, `status` where it failed."""
     told: dict[str, Any] = {"tool": {"id": entry.id, "name": entry.name, "source": entry.source}}
     error = slot.get("error")
     if error is None:
         return told | {"result": slot["response"]}
     own = error.get("response")
+    if entry.trusted and error["code"] == "INVALID_ARGUMENTS":
+        error = explained(entry, given, error)
     failure = {key: value for key, value in error.items() if key != "response"}
     return told | {"result": own if own is not None else failure, "status": "error"}
 
@@ -100,6 +103,15 @@ def envelope_text(told: Mapping[str, Any]) -> str:
         ]
         told = {**told, "result": {**result, "content": shown}}
     return pretty(told)
+
+
+def unavailable_text(sources: Sequence[Mapping[str, str]]) -> str:
+    """One line that names the servers whose tools no search can find now; else a model takes what they offer
+    for something that nobody has. Empty where there are none."""
+    if not sources:
+        return ""
+    named = ", ".join(f"{source['name']} ({source['state']}: {source['reason']})" for source in sources)
+    return f"Not reachable at the moment: {clipped(named, _NOTICE_CHARS)}"
 
 
 def _is_binary(block: Any) -> bool:
@@ -124,12 +136,9 @@ def _small(entry: Entry) -> dict[str, Any]:
 
 
 def _compact(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return msgspec.json.encode(value).decode()
 
 
-def _is_foreign(entries: Sequence[Entry]) -> bool:
-    return any(not entry.trusted for entry in entries)
-
-
-def _text(value: Any, entries: Sequence[Entry]) -> str:
-    return guarded(pretty(value)) if _is_foreign(entries) else pretty(value)
+def _text(value: Any, entries: Sequence[Entry], notice: str) -> str:
+    text = guarded(pretty(value)) if any(not entry.trusted for entry in entries) else pretty(value)
+    return f"{text}\n{notice}" if notice else text

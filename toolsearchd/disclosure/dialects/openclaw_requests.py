@@ -46,6 +46,7 @@ def parse_single(args: Mapping[str, Any], settings: ToolSearch) -> SearchRequest
 
 def parse_search(args: Mapping[str, Any], settings: ToolSearch) -> SearchRequest:
     """`query` with `limit`, or `queries` with a limit each. Raises BAD_ARGUMENTS or TOO_MANY."""
+    args = _from_plain_list(args)
     query, queries, limit = args.get("query"), args.get("queries"), _top_limit(args)
     if query is None and queries is None:
         refuse("provide query or queries.")
@@ -63,6 +64,18 @@ def parse_search(args: Mapping[str, Any], settings: ToolSearch) -> SearchRequest
         refuse("limit belongs to query; with queries, set limit in each entry.", field="limit")
     _check_bounds(entries)
     return SearchRequest(entries, is_batch=True)
+
+
+def _from_plain_list(args: Mapping[str, Any]) -> Mapping[str, Any]:
+    """`queries` as a list of texts, as this daemon's own clients ask: one is `query`; each gets `limit`."""
+    queries, limit = args.get("queries"), args.get("limit")
+    if not isinstance(queries, list | tuple) or not queries or args.get("query") is not None:
+        return args
+    if not all(isinstance(text, str) for text in queries):
+        return args
+    if len(queries) == 1:
+        return {**args, "query": queries[0], "queries": None}
+    return {"queries": [{"query": text, "limit": limit} for text in queries]}
 
 
 def _top_limit(args: Mapping[str, Any]) -> Any:
@@ -117,6 +130,9 @@ def _too_many(what: str, came: int, most: int, unit: str) -> NoReturn:
 def parse_selector(args: Mapping[str, Any]) -> str:
     """The tool that `tool_describe` is asked about. Raises BAD_ARGUMENTS."""
     value = next((args[key] for key in SELECTORS if args.get(key) is not None), None)
+    names = args.get("names")
+    if value is None and isinstance(names, list | tuple) and len(names) == 1:
+        value = names[0]  # how this daemon's own clients ask
     if not isinstance(value, str) or not value.strip():
         refuse("id must be a non-empty string.", field="id")
     return value.strip()
