@@ -12,12 +12,13 @@ from toolsearchd.actors.stream import PeerStream
 from toolsearchd.catalog.definition import decode_definition
 from toolsearchd.catalog.model import Tool
 from toolsearchd.catalog.naming import near_names, public_name
+from toolsearchd.disclosure.bridge import CALL, DESCRIBE, SEARCH
+from toolsearchd.disclosure.dialects.base import Interpreter
 from toolsearchd.disclosure.listing import listed
 from toolsearchd.dispatch.entry import Outcome
 from toolsearchd.dispatch.queue import INDETERMINATE_BY_STOP, Queue
 from toolsearchd.dispatch.shapes import parse_calls
 from toolsearchd.doors.mcp import McpDoor
-from toolsearchd.doors.tools import CALL, DESCRIBE, SEARCH
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.messages import Hello
@@ -81,6 +82,12 @@ class Session:
     @property
     def view(self):
         return View(self.catalog.tools)
+
+    bridge = Interpreter.verbs
+
+    def calls_of(self, name, args):
+        talk = Interpreter()
+        return talk.calls(self.view, args) if name in self.bridge else talk.direct(self.view, name, args)
 
     def search(self, args):
         if not args.get("queries"):

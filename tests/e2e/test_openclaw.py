@@ -37,6 +37,36 @@ def daemon(tmp_path_factory):
         yield daemon
 
 
+class DoorWire:
+    """An MCP client's end of a connection that asked for MCP: JSON lines."""
+
+    def __init__(self, daemon, **hello):
+        self.wire = agent(daemon, mcp=True, **hello)
+        assert self.wire.welcome["op"] == "welcome"
+        self.sock = self.wire.sock
+        self.file = self.sock.makefile("rwb")
+        self.number = 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.file.close()
+        self.wire.close()
+
+    def ask(self, method, **params):
+        self.number += 1
+        request = {"jsonrpc": "2.0", "id": self.number, "method": method, "params": params}
+        self.file.write(json.dumps(request).encode() + b"\n")
+        self.file.flush()
+        while (answer := json.loads(self.file.readline())).get("id") != self.number:
+            pass
+        return answer["result"]
+
+    def call(self, name, **arguments):
+        return self.ask("tools/call", name=name, arguments=arguments)
+
+
 def use(wire, tool, **arguments):
     use.number = getattr(use, "number", 0) + 1
     return wire.ask({"op": "use", "id": use.number, "tool": tool, "arguments": arguments})
@@ -124,3 +154,32 @@ def test_code_mode_is_not_offered(daemon):
     with agent(daemon, client="coded-1", dialect="openclaw-g3") as wire:
         assert (wire.welcome["op"], wire.welcome["code"]) == ("error", "BAD_CONFIG")
         assert "tools.toolSearch.mode" in wire.welcome["message"]
+
+
+def test_the_same_through_the_door(daemon):
+    with DoorWire(daemon, dialect="openclaw-g3") as door:
+        started = door.ask(
+            "initialize",
+            protocolVersion="2025-11-25",
+            capabilities={},
+            clientInfo={"name": "claw", "version": "1"},
+        )
+        assert "dispatch_action" in started["instructions"]
+        tools = door.ask("tools/list")["tools"]
+        assert [tool["name"] for tool in tools] == ["tool_search", "tool_describe", "dispatch_action"]
+        assert tools[2]["annotations"]["destructiveHint"] is True
+
+        found = door.call("tool_search", query="echo", limit=1)
+        assert found["structuredContent"]["value"][0]["id"] == "mcp:alpha:echo"
+        assert '"id": "mcp:alpha:echo"' in found["content"][0]["text"]
+        called = door.call("dispatch_action", id="mcp:beta:echo", args={"text": "hello"})
+        assert json.loads(called["content"][0]["text"])["result"]["content"][0]["text"] == "hello"
+        assert not called["isError"]
+        failed = door.call("dispatch_action", id="mcp:beta:fail", args={})
+        assert failed["isError"]
+        assert failed["structuredContent"]["status"] == "error"
+        unknown = door.call("tool_describe", id="mcp:beta:nothing")
+        assert unknown["isError"]
+        assert "Unknown tool id" in unknown["content"][0]["text"]
+        replayed = door.call("tool_call", id="mcp:beta:echo", text="old")
+        assert json.loads(replayed["content"][0]["text"])["tool"]["id"] == "mcp:beta:echo"

@@ -18,7 +18,7 @@ from toolsearchd.actors.peer import Peer
 from toolsearchd.actors.standing import Standing, Told
 from toolsearchd.catalog.model import Tool
 from toolsearchd.disclosure.dialects import DIALECTS
-from toolsearchd.disclosure.dialects.base import Answer
+from toolsearchd.disclosure.dialects.base import Answer, Calls, Verb
 from toolsearchd.disclosure.explanation import explain
 from toolsearchd.disclosure.history import SearchHistory
 from toolsearchd.disclosure.precedence import Choice
@@ -160,8 +160,7 @@ class Session:
         elif verb == "describe":
             deliver(self._stamped(_told(self._describe(args))))
         else:
-            interpreter, view = self._interpreter, self.view
-            calls = interpreter.calls(view, args) if verb else interpreter.direct(view, tool, args)
+            calls = self.calls_of(tool, args)
 
             def deliver_told(reply: dict[str, Any]) -> None:
                 value = calls.value_of(reply)
@@ -169,6 +168,18 @@ class Session:
                 deliver(self._stamped(_told(Answer(value=value, text=text, fields={}))))
 
             self.submit_call(key, calls.args, deliver_told, on_progress)
+
+    def calls_of(self, tool: str, args: Mapping[str, Any]) -> Calls:
+        """What the calling tool, or any other by its name, wants run. Raises what refuses it whole."""
+        interpreter, view = self._interpreter, self.view
+        if tool in interpreter.verbs:
+            return interpreter.calls(view, args)
+        return interpreter.direct(view, tool, args)
+
+    @property
+    def bridge(self) -> Mapping[str, Verb]:
+        """The dialect's bridge tools: name → what each does."""
+        return self._interpreter.verbs
 
     def explain(self, query: str, tool: str | None) -> dict[str, Any]:
         """Raises TOOL_NOT_FOUND for a tool that is not granted."""

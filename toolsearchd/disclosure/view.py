@@ -307,7 +307,9 @@ class View:
 
     @cached_property
     def listed_servers(self) -> list[listings.ListedServer]:
-        """What a listing is rendered from."""
+        """What the daemon's own listing is rendered from; nothing where the dialect has one of its own."""
+        if self.dialect.listing_of is not None:
+            return []
         tools: dict[str, list[tuple[str, str]]] = {}
         pinned = {tool.public_name for tool in self.pinned}
         for tool in self.granted_tools():

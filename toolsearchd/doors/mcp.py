@@ -8,13 +8,14 @@ only by the protocols below; `app` composes.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable, Mapping
 from types import ModuleType
 from typing import Any, Protocol
 
 import msgspec
 import trio
 
+from toolsearchd.disclosure.dialects.base import Calls, Verb
 from toolsearchd.doors.tools import View
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.messages import Hello
@@ -28,9 +29,16 @@ class Session(Protocol):
 
     @property
     def view(self) -> View: ...
+    @property
+    def bridge(self) -> Mapping[str, Verb]:
+        """The bridge tools of its dialect: name → `search`, `describe` or `call`."""
+
     def search(self, args: dict[str, Any]) -> dict[str, Any]: ...
     def describe(self, args: dict[str, Any]) -> dict[str, Any]: ...
     async def assemble(self, *, refresh: bool = False) -> dict[str, Any]: ...
+    def calls_of(self, name: str, args: dict[str, Any]) -> Calls:
+        """What a bridge tool that calls, or any other tool, wants run with these arguments."""
+
     def submit_call(
         self,
         key: Hashable,

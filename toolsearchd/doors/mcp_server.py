@@ -34,10 +34,10 @@ from toolsearchd import __version__
 from toolsearchd.disclosure.listing import HEADER, render
 from toolsearchd.doors.calls import PendingCall
 from toolsearchd.doors.mcp import CloseSession, PeerStream, Session
-from toolsearchd.doors.results import call_result, error_result, reply_result
+from toolsearchd.doors.results import call_result, error_result, reply_result, told_result
 from toolsearchd.doors.revisions import carried_result, carried_tool
-from toolsearchd.doors.texts import BRIDGED, DIRECT, Placed, cut_for, place_listing
-from toolsearchd.doors.tools import CALL, DESCRIBE, SEARCH, DoorNames, listed_tool
+from toolsearchd.doors.texts import DIRECT, Placed, bridged, cut_for, place_listing
+from toolsearchd.doors.tools import DoorNames, listed_tool
 from toolsearchd.doors.wire import Charges, MessageSink, MessageSource, RequestId
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
@@ -175,17 +175,20 @@ class McpSession:
 
     def _place(self, assembled: dict[str, Any]) -> Placed:
         """Instructions and the search tool's description, with the listing where this client shows it."""
-        search = next((f for f in _functions(assembled) if f["name"] == SEARCH), None)
+        verbs = self._open.bridge
+        search = next((f for f in _functions(assembled) if verbs.get(f["name"]) == "search"), None)
         if search is None:
             return Placed("", DIRECT)
+        instructions = bridged({verb: name for name, verb in verbs.items()})
         if self._cut is None:
-            return Placed(search["description"], BRIDGED)
+            return Placed(search["description"], instructions)
         servers = self._open.view.listed_servers
         return place_listing(
             assembled["listing"],
             description=search["description"],
             cut=self._cut,
             shorter=lambda size: render(servers, size, _bytes_of, HEADER).text,
+            instructions=instructions,
         )
 
     async def _page_of_tools(self, ctx: Context) -> dict[str, Any]:
@@ -196,8 +199,9 @@ class McpSession:
         tools: list[dict[str, Any]] = []
         size, slice_ends = 0, time.monotonic() + self._limits.compile_slice_s
         while at < len(functions):
-            tool = listed_tool(functions[at], view)
-            if tool["name"] == SEARCH:
+            verb = self._open.bridge.get(functions[at]["name"])
+            tool = listed_tool(functions[at], view, verb)
+            if verb == "search":
                 tool["description"] = placed.description
             tool = carried_tool(tool, ctx.protocol_version)
             size += len(msgspec.json.encode(tool))
@@ -251,17 +255,23 @@ class McpSession:
 
     async def _called(self, ctx: Context, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         session = self._open
-        if name == SEARCH:
+        verb = session.bridge.get(name)
+        if verb == "search":
             return reply_result(session.search(arguments))
-        if name == DESCRIBE:
+        if verb == "describe":
             return reply_result(session.describe(arguments))
-        if name != CALL:
+        if verb is None:
             view = session.view
             if self._names is None or self._names.view is not view:
                 self._names = DoorNames(view)
-            arguments = {"calls": [{"name": self._names.resolve(name), "arguments": arguments}]}
+            name = self._names.resolve(name)
+        calls = session.calls_of(name, arguments)
         async with self._window:
-            return call_result(await self._run_batch(ctx, session, arguments))
+            reply = await self._run_batch(ctx, session, calls.args)
+        if calls.text_of is None:
+            return call_result(reply)
+        value = calls.value_of(reply)
+        return told_result(value, calls.text_of(value))
 
     async def _run_batch(self, ctx: Context, session: Session, arguments: dict[str, Any]) -> dict[str, Any]:
         key, call = next(self._keys), PendingCall()

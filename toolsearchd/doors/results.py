@@ -17,8 +17,12 @@ _BINARY = ("image", "audio")
 
 
 def reply_result(reply: Mapping[str, Any]) -> dict[str, Any]:
-    """A reply of search or describe."""
-    return {"content": [_text(reply)], "structuredContent": dict(reply)}
+    """A reply of search or describe; where its dialect has a text for the model, that."""
+    text = reply.get("text")
+    if not isinstance(text, str):
+        return {"content": [_text(reply)], "structuredContent": dict(reply)}
+    structured = {key: value for key, value in reply.items() if key != "text"}
+    return {"content": [{"type": "text", "text": text}], "structuredContent": structured}
 
 
 def error_result(error: ToolsearchdError) -> dict[str, Any]:
@@ -29,6 +33,15 @@ def call_result(reply: Mapping[str, Any]) -> dict[str, Any]:
     """A call's reply: the one entry's own result, or the whole batch where there are several."""
     slots = reply["results"]
     return _slot_result(slots[0]) if len(slots) == 1 else _batch_result(reply)
+
+
+def told_result(value: Mapping[str, Any], text: str) -> dict[str, Any]:
+    """A call as its dialect tells it, `{result, status?}`: the text, then the result's images and audio."""
+    content: list[dict[str, Any]] = [{"type": "text", "text": text}]
+    told = dict(value)
+    if isinstance(told["result"], Mapping):
+        told["result"] = _hoisted({"response": told["result"]}, content)["response"]
+    return {"content": content, "structuredContent": told, "isError": "status" in told}
 
 
 def _slot_result(slot: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,19 +7,31 @@ listing changes; the rest in the instructions, which a client reads once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 # Claude Code cuts descriptions and instructions at 2,048 characters each (since 2.1.84). Counted in bytes
 # here: never fewer than characters, so both readings of "2 KB" hold.
 CUT_BYTES = {"claude-code": 2048}
 
-BRIDGED = (
+_REACH = (
     "These tools reach every MCP server that the user has set up; most of their tools are not listed here. "
-    "Before you say that something can't be done, call `tool_search` with a few words for each thing you "
-    "need; then `tool_describe` for the parameters of what you found, and `tool_call` with that name to run "
-    "it. A tool seen before can be called again without searching."
+    "Before you say that something can't be done, call `{search}` with a few words for each thing you need; "
 )
+_THREE = (
+    "then `{describe}` for the parameters of what you found, and `{call}` with that name to run it. "
+    "A tool seen before can be called again without searching."
+)
+_ONE = "what it finds can be called directly from then on."
+
+
+def bridged(names: Mapping[str, str]) -> str:
+    """The instructions beside a bridge; `names`: verb → the tool that does it."""
+    rest = _THREE if {"describe", "call"} <= names.keys() else _ONE
+    return (_REACH + rest).format(**names)
+
+
+BRIDGED = bridged({"search": "tool_search", "describe": "tool_describe", "call": "tool_call"})
 DIRECT = (
     "These are the tools of the MCP servers that the user has set up, each named <server>__<tool>. "
     "Call them directly."
@@ -38,32 +50,39 @@ def cut_for(client: str) -> int | None:
     return CUT_BYTES.get(client.lower())
 
 
-def place_listing(listing: str, *, description: str, cut: int, shorter: Callable[[int], str]) -> Placed:
+def place_listing(
+    listing: str,
+    *,
+    description: str,
+    cut: int,
+    shorter: Callable[[int], str],
+    instructions: str = BRIDGED,
+) -> Placed:
     """Puts the listing where a client that cuts after `cut` bytes still shows it.
 
     `shorter(max_bytes)` gives a listing of less detail, or nothing, for one that is too large for both
-    places. What does not fit even so is left out: the search finds it.
+    places. What does not fit even so is left out: the search finds it. `instructions` stand before the rest.
     """
     if not listing.strip():
-        return Placed(description, BRIDGED)
-    room = 2 * cut - len(f"{description}{BRIDGED}{_REST}".encode())
-    placed, left = _fill(listing, description, cut)
+        return Placed(description, instructions)
+    room = 2 * cut - len(f"{description}{instructions}{_REST}".encode())
+    placed, left = _fill(listing, description, cut, instructions)
     for _ in range(_TRIES):
         if not left or not (listing := shorter(max(room, 0))):
             break
-        placed, left = _fill(listing, description, cut)
+        placed, left = _fill(listing, description, cut, instructions)
         room -= max(left, room // 20)  # lines don't part where the places end: that much less
     return placed
 
 
-def _fill(listing: str, description: str, cut: int) -> tuple[Placed, int]:
+def _fill(listing: str, description: str, cut: int, instructions: str) -> tuple[Placed, int]:
     """Both places filled, and how many bytes found none."""
     lines = listing.splitlines()
     filled, rest = _append(description, lines, cut)
     if not rest:
-        return Placed(filled, BRIDGED), 0
-    instructions, left = _append(f"{BRIDGED}\n\n{_REST}", rest, cut)
-    return Placed(filled, BRIDGED if left == rest else instructions), len("\n".join(left).encode())
+        return Placed(filled, instructions), 0
+    longer, left = _append(f"{instructions}\n\n{_REST}", rest, cut)
+    return Placed(filled, instructions if left == rest else longer), len("\n".join(left).encode())
 
 
 def _append(head: str, lines: list[str], cut: int) -> tuple[str, list[str]]:

@@ -15,18 +15,16 @@ from toolsearchd.catalog.model import Definition, Tool
 from toolsearchd.catalog.naming import door_name
 from toolsearchd.disclosure.listing import ListedServer
 
-SEARCH, DESCRIBE, CALL = "tool_search", "tool_describe", "tool_call"
-
 # Claude Code defers the tools of MCP servers behind a search of its own; the three that search here must
 # not hide there too. The key stands in its MCP documentation; other clients ignore it.
 ALWAYS_LOAD = {"anthropic/alwaysLoad": True}
 
 _READS = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
-_BRIDGE: Mapping[str, dict[str, Any]] = {
-    SEARCH: {"title": "Search tools", "annotations": _READS},
-    DESCRIBE: {"title": "Describe tools", "annotations": _READS},
+_BRIDGE: Mapping[str, dict[str, Any]] = {  # by verb
+    "search": {"title": "Search tools", "annotations": _READS},
+    "describe": {"title": "Describe tools", "annotations": _READS},
     # It does whatever the called tool does; the daemon's own approval looks at that one.
-    CALL: {
+    "call": {
         "title": "Call tools",
         "annotations": {"readOnlyHint": False, "destructiveHint": True, "openWorldHint": True},
     },
@@ -66,17 +64,17 @@ class DoorNames:
         return name if found is None else found.public_name
 
 
-def listed_tool(function: Mapping[str, Any], view: View) -> dict[str, Any]:
-    """MCP's `Tool` map for a function definition that `assemble` gave."""
+def listed_tool(function: Mapping[str, Any], view: View, verb: str | None) -> dict[str, Any]:
+    """MCP's `Tool` map for a function definition that `assemble` gave; `verb`: what a bridge tool does."""
     name = function["name"]
-    if name not in _BRIDGE and (tool := view.tool_named(name)) is not None:
+    if verb is None and (tool := view.tool_named(name)) is not None:
         return _direct(tool)
     listed = {
         "name": name,
         "description": function.get("description", ""),
         "inputSchema": function.get("parameters") or {"type": "object"},
     }
-    return listed | _BRIDGE.get(name, {}) | ({"_meta": ALWAYS_LOAD} if name in _BRIDGE else {})
+    return listed if verb is None else listed | _BRIDGE[verb] | {"_meta": ALWAYS_LOAD}
 
 
 def open_tool(tool: Mapping[str, Any]) -> dict[str, Any]:
