@@ -22,7 +22,7 @@ def main(argv: list[str] | None = None) -> None:
     logging.captureWarnings(True)
     import toolsearchd.places as places
 
-    config_file = Path(args.config) if args.config else places.config_file()
+    config_file = Path(args.config).absolute() if args.config else places.config_file()
     if args.check_config:
         raise SystemExit(_check_config(config_file))
     import trio

@@ -103,6 +103,19 @@ CODES: dict[str, CodeEntry] = {
         "A configuration file can't be used as it stands.",
         "The message names file, line, path and what is accepted.",
     ),
+    "NO_CLIENT": CodeEntry(
+        "A client's config is not where that client keeps it.", "Name the file with `--file`."
+    ),
+    "NOT_INSTALLED": CodeEntry(
+        "A client's config holds nothing of the daemon's.", "`toolsearchctl install CLIENT` puts it there."
+    ),
+    "CONFIG_CHANGED": CodeEntry(
+        "A client's config was written by somebody else meanwhile; nothing was changed.", "Try it again."
+    ),
+    "WRITE_FAILED": CodeEntry(
+        "A file can't be written; what was written before it is as it was.",
+        "The message says which file and why.",
+    ),
     "ALREADY_RUNNING": CodeEntry(
         "Another daemon holds the runtime directory.", "Use it, stop it, or give --runtime-dir."
     ),

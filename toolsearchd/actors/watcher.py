@@ -17,20 +17,22 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import trio
 import watchfiles
 
+from toolsearchd.actors.client_file import ClientFile
 from toolsearchd.actors.files import WatchPoints, watch_points
 from toolsearchd.actors.watched_file import WatchedFile
 from toolsearchd.actors.word_files import WordFiles
 from toolsearchd.config.document import problem_at
 from toolsearchd.config.environment import parse_environment
 from toolsearchd.config.expand import ExpandContext
+from toolsearchd.config.install.clients import CLIENTS
+from toolsearchd.config.install.moved import FOLDER, moved_file
 from toolsearchd.config.merge import desired_state
 from toolsearchd.config.model import Desired, Problem
 from toolsearchd.config.settings import Settings, SourceFile, dump_settings, load_settings
-from toolsearchd.config.sources import FORMATS, Format, Parsed, format_of
+from toolsearchd.config.sources import FORMATS, Format, format_of
 from toolsearchd.index.lexicon import Lexicon
 
 log = logging.getLogger(__name__)
@@ -40,24 +42,6 @@ _STEP_MS = 50  # between two looks at inotify: at 20 ms an idle daemon spends tw
 _LONGEST_SETTLE_S = 2.0  # a file that is written all the time is read all the same
 _NOTHING = Settings(sources=())
 """In force while the own config is unusable and never was usable: nothing runs by rules nobody wrote."""
-
-
-class _Source:
-    """A client's config file: what it says, and whether a person named it (then it is trusted)."""
-
-    def __init__(self, path: Path, format_: Format, *, named: bool, project: str) -> None:
-        self.format = format_
-        self.named = named
-        self.project = project
-        self.file: WatchedFile[Parsed] = WatchedFile(path, Parsed(), wanted=named)
-
-    def parse(self, text: str, context: ExpandContext) -> tuple[Parsed | None, tuple[Problem, ...]]:
-        parsed = self.format.parse(text, str(self.file.path), context, projects=self.named)
-        return (parsed if parsed.usable else None), parsed.problems
-
-    def servers(self) -> Parsed:
-        """What it contributes; its problems are told by the file."""
-        return msgspec.structs.replace(self.file.value, problems=())
 
 
 class Watcher:
@@ -78,7 +62,7 @@ class Watcher:
         self._key = _digest_key(state_dir) if state_dir is not None else secrets.token_bytes(32)
         self._config: WatchedFile[Settings] = WatchedFile(config_file, Settings(), wanted=False)
         self._environment: WatchedFile[dict[str, str]] | None = None
-        self._sources: dict[tuple[str, str], _Source] = {}
+        self._sources: dict[tuple[str, str], ClientFile] = {}
         self._words = WordFiles()
         self._watch_problem: Problem | None = None
         self._log_problems = log_problems
@@ -181,29 +165,33 @@ class Watcher:
         self._look(self._environment, parse, None)
 
     def _choose_sources(self) -> None:
-        """The files that the settings name, in their order; what is known of each is kept."""
-        chosen: dict[tuple[str, str], _Source] = {}
+        """The files that the settings name, in their order; before the first of a format, what was moved out
+        of it. What is known of each is kept."""
+        wanted: list[ClientFile] = []
         if self.settings.sources == "auto":
-            for format_ in FORMATS.values():
-                for path in format_.paths(self._home, self._config_home):
-                    self._keep(chosen, Path(path), format_, named=False)
+            wanted += [
+                ClientFile(Path(path), format_)
+                for format_ in FORMATS.values()
+                for path in format_.paths(self._home, self._config_home)
+            ]
         else:
             for source in self.settings.sources:
-                path_named = self._place(source.path)
-                format_named = _format(source, path_named)
-                if format_named is not None:  # else load_settings has refused it
-                    self._keep(chosen, path_named, format_named, named=True)
+                place = self._place(source.path)
+                named = _format(source, place)
+                if named is not None:  # else load_settings has refused it
+                    project = named.project_of(str(place), self._home, self._config_home)
+                    wanted.append(ClientFile(place, named, named=True, project=project))
+        folder = self.config_file.parent / FOLDER
+        for client in CLIENTS.values():
+            first = (at for at, one in enumerate(wanted) if one.format is client.format)
+            moved = ClientFile(folder / moved_file(client.name), client.format, moved=True)
+            wanted.insert(next(first, len(wanted)), moved)
+        chosen: dict[tuple[str, str], ClientFile] = {}
+        for one in wanted:
+            key = (str(one.file.path), one.format.name)
+            known = self._sources.get(key)
+            chosen[key] = known if known is not None and known.named == one.named else one
         self._sources = chosen
-
-    def _keep(
-        self, chosen: dict[tuple[str, str], _Source], path: Path, format_: Format, *, named: bool
-    ) -> None:
-        key = (str(path), format_.name)
-        known = self._sources.get(key)
-        if known is None or known.named != named:
-            project = format_.project_of(str(path), self._home, self._config_home) if named else ""
-            known = _Source(path, format_, named=named, project=project)
-        chosen[key] = known
 
     def _place(self, path: str) -> Path:
         """`~` is the person's home; what is relative begins beside the config file."""

@@ -51,6 +51,10 @@ KEYS = (
 )
 """Every key of an entry under the daemon's own `servers:`."""
 
+LEFT_OUT = "the entry is left out"
+UNSET = "a variable in it is not set; it is used as it is written"
+"""The warning where an entry holds a variable that has no value."""
+
 _FALSE = ("false", "no", "off", "0", "")
 
 
@@ -102,7 +106,7 @@ class EntryReader:
                 self._check_keys(entry, KEYS, ())
             spec = self._spec(name, entry, origin)
         except EntryError as error:
-            self._report("error", f"{error}; the entry is left out", name, *error.field)
+            self._report("error", f"{error}; {LEFT_OUT}", name, *error.field)
             return None
         return None if is_own_door(spec.command) else spec
 
@@ -295,7 +299,7 @@ class EntryReader:
     def _expanded(self, name: str, text: str, *field: str | int) -> str:
         value, unset = expand(text, self._rule, self._context)
         if unset:
-            self._report("warning", "a variable in it is not set; it is used as it is written", name, *field)
+            self._report("warning", UNSET, name, *field)
         if _is_odd(value):
             raise EntryError("holds a character that can't be passed on (NUL, or half of a pair)", *field)
         return value

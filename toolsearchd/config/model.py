@@ -36,6 +36,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     format: str  # "claude-code", …, "toolsearchd" for the daemon's own `servers:`
     entry: str  # its key there
     project: str = ""  # project root for a project's config, else empty
+    kept_in: str = ""  # the file of ours that holds the entry since `toolsearchctl install` moved it
 
 
 class ServerSpec(msgspec.Struct, frozen=True, kw_only=True):

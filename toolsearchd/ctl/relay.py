@@ -32,12 +32,13 @@ _ANSWER = re.compile(rb'\{"jsonrpc":"2\.0","id":(-?\d{1,18}|"[^"\\]{0,200}"),"(?
 Message = dict[str, object]
 
 
-def run_relay(runtime_dir: str | None, profile: str | None) -> int:
-    """Exit status: 0 at the client's end, 1 where the daemon refuses, 3 where there is none."""
+def run_relay(runtime_dir: str | None, more: dict[str, str]) -> int:
+    """`more`: further fields of the hello. Exit status: 0 at the client's end, 1 where the daemon
+    refuses, 3 where there is none."""
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     directory = str(runtime_dir or default_runtime_dir())
     try:
-        Relay(lambda again: connect(directory, profile, again)).run()
+        Relay(lambda again: connect(directory, more, again)).run()
     except RelayError as error:
         print(f"toolsearchctl: {error}", file=sys.stderr)
         return error.status

@@ -43,7 +43,7 @@ class RelayError(Exception):
         self.status = status
 
 
-def connect(directory: str, profile: str | None, again: bool) -> socket.socket:
+def connect(directory: str, more: dict[str, str], again: bool) -> socket.socket:
     """A greeted, non-blocking connection; a daemon is started where none runs and no unit would start one.
 
     Raises RelayError: status 1 where the daemon refuses, 3 where none answered within 10 s.
@@ -58,7 +58,7 @@ def connect(directory: str, profile: str | None, again: bool) -> socket.socket:
         sock.settimeout(max(deadline - time.monotonic(), 0.1))
         try:
             sock.connect(path)
-            refusal = _greet(sock, profile)
+            refusal = _greet(sock, more)
         except OSError as error:
             refusal = f"{error.strerror or error}"
             waited = not by_systemd and time.monotonic() >= start_at
@@ -77,18 +77,16 @@ def connect(directory: str, profile: str | None, again: bool) -> socket.socket:
         pause_s = min(pause_s * 1.5, 0.5)
 
 
-def _greet(sock: socket.socket, profile: str | None) -> str | None:
+def _greet(sock: socket.socket, more: dict[str, str]) -> str | None:
     """None when welcome; what to say where another try may help. Raises RelayError where none will."""
     hello: dict[str, str | int | bool] = {"op": "hello", "protocol": 1, "client": "mcp", "mcp": True}
     try:
         hello["cwd"] = os.getcwd()
     except OSError:
         pass  # the directory was deleted: a session without a place
-    if profile:
-        hello["profile"] = profile
     if disclosure := os.environ.get("TOOLSEARCHD_TOOL_DISCLOSURE"):
         hello["disclosure"] = disclosure
-    payload = packed(hello)
+    payload = packed({**hello, **more})
     sock.sendall(struct.pack(">I", len(payload)) + payload)
     (size,) = struct.unpack(">I", _exactly(sock, 4))
     if size > _MAX_FRAME:

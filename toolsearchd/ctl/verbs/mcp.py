@@ -12,9 +12,13 @@ HELP = "the MCP door on stdio: put this into a client's config"
 
 def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--profile", metavar="P")
+    parser.add_argument(
+        "--disclosure", choices=("progressive", "direct"), help="direct: every tool, no bridge"
+    )
 
 
 def run(args: Namespace) -> int:
     from toolsearchd.ctl.relay import run_relay
 
-    return run_relay(args.runtime_dir, args.profile)
+    hello = {"profile": args.profile, "disclosure": args.disclosure}
+    return run_relay(args.runtime_dir, {key: value for key, value in hello.items() if value})

@@ -29,7 +29,8 @@ def run(args: Namespace) -> int:
     )
     for server in servers if args.origins else ():
         for origin in server["origins"]:
-            say(f"{server['name']}: {origin['file']} ({origin['format']}, entry {origin['entry']})")
+            moved = f", moved to {origin['kept_in']}" if origin["kept_in"] else ""
+            say(f"{server['name']}: {origin['file']} ({origin['format']}, entry {origin['entry']}{moved})")
     if args.name:
         (server,) = servers
         if server["last_error"]:

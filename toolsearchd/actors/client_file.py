@@ -1,0 +1,40 @@
+"""A client's config file as the watcher keeps it, or the file that its entries were moved to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from toolsearchd.actors.watched_file import WatchedFile
+from toolsearchd.config.expand import ExpandContext
+from toolsearchd.config.install.moved import read_moved
+from toolsearchd.config.model import Problem
+from toolsearchd.config.sources import Format, Parsed
+
+
+class ClientFile:
+    """What it says. `named`: a person named it, so it is trusted and missed. `moved`: it is the daemon's own,
+    written by `toolsearchctl install`."""
+
+    def __init__(
+        self, path: Path, format_: Format, *, named: bool = False, moved: bool = False, project: str = ""
+    ) -> None:
+        self.format = format_
+        self.named = named
+        self.moved = moved
+        self.project = project
+        self.file: WatchedFile[Parsed] = WatchedFile(path, Parsed(), wanted=named)
+
+    def parse(self, text: str, context: ExpandContext) -> tuple[Parsed | None, tuple[Problem, ...]]:
+        file = str(self.file.path)
+        parsed = (
+            read_moved(self.format, text, file, context)
+            if self.moved
+            else self.format.parse(text, file, context, projects=self.named)
+        )
+        return (parsed if parsed.usable else None), parsed.problems
+
+    def servers(self) -> Parsed:
+        """What it contributes; its problems are told by the file."""
+        return msgspec.structs.replace(self.file.value, problems=())

@@ -1,0 +1,69 @@
+"""The clients that the daemon can be installed into: where each keeps its servers, and what its entry of the
+daemon looks like."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Any, cast
+
+import msgspec
+
+from toolsearchd.config.document import Document
+from toolsearchd.config.install import json_edit, toml_edit, yaml_edit
+from toolsearchd.config.install.editing import Editor, Section
+from toolsearchd.config.json_text import parse_json
+from toolsearchd.config.sources import FORMATS, Format
+
+
+class Client(msgspec.Struct, frozen=True, kw_only=True):
+    """`section`: the keys above its servers. `door`: what its entries say besides command and args.
+    `patience`: the key by which an entry says how long its calls may take. `home`: a variable that names
+    another folder for its files. `login`: keys that say that the client logs in to a server itself.
+    `allowed`: where it may list the only servers that it starts."""
+
+    name: str
+    title: str
+    section: Section = ("mcpServers",)
+    door: Mapping[str, Any] = {}
+    patience: str = "timeout"
+    home: str = ""
+    login: tuple[str, ...] = ("oauth", "auth", "authProviderType", "headersHelper")
+    allowed: Section = ()
+    syntax: ModuleType = json_edit
+
+    @property
+    def format(self) -> Format:
+        return FORMATS[self.name]
+
+    @property
+    def editor(self) -> Editor:
+        return cast(Editor, self.syntax)
+
+    def load(self, text: str, file: str) -> Document:
+        """The whole document, whatever it costs: what is written back must say all that it said."""
+        return (parse_json if self.name == "claude-code" else self.format.load)(text, file)
+
+
+CLIENTS: dict[str, Client] = {
+    client.name: client
+    for client in (
+        Client(name="claude-code", title="Claude Code", door={"type": "stdio"}, home="CLAUDE_CONFIG_DIR"),
+        Client(name="claude-desktop", title="Claude Desktop"),
+        Client(name="cursor", title="Cursor"),
+        Client(name="vscode", title="VS Code", section=("servers",), door={"type": "stdio"}),
+        Client(
+            name="codex",
+            title="Codex",
+            section=("mcp_servers",),
+            patience="tool_timeout_sec",
+            home="CODEX_HOME",
+            login=("oauth", "auth", "scopes", "oauth_resource"),
+            syntax=toml_edit,
+        ),
+        Client(name="gemini", title="Gemini CLI", allowed=("mcp", "allowed")),
+        Client(name="hermes", title="Hermes", section=("mcp_servers",), home="HERMES_HOME", syntax=yaml_edit),
+        Client(name="openclaw", title="OpenClaw", section=("mcp", "servers")),
+    )
+}
+"""By the names of their formats."""

@@ -1,0 +1,298 @@
+"""JSON, with comments, trailing commas and the rest of JSON5, edited as text."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from toolsearchd.config.install.editing import (
+    Addition,
+    EditError,
+    Section,
+    Source,
+    nested,
+    newline_of,
+    without_detached,
+)
+
+_TOKEN = re.compile(
+    r"(?P<blank>[\s\ufeff]+|//[^\r\n]*|/\*.*?\*/)"
+    r'|"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|[{}\[\]:,]|[^\s{}\[\]:,"\'/]+',
+    re.DOTALL,
+)
+_AFTER = re.compile(r"[ \t]*(?://[^\r\n]*|/\*[^\r\n]*?\*/[ \t]*(?=[\r\n]))")  # the rest of an entry's line
+_INDENT = re.compile(r"[ \t]*")
+
+
+class _Member(NamedTuple):
+    """Of an object: where the key and the value begin and end; `comma`: where it stands, or -1."""
+
+    key: str
+    start: int
+    value: int
+    end: int
+    comma: int
+
+
+class _Object(NamedTuple):
+    """`open` and `close`: of its braces."""
+
+    open: int
+    close: int
+    members: list[_Member]
+
+
+class _Chunk(msgspec.Struct):
+    """A member with what belongs to it: comments before it, before its comma, and after it on its line."""
+
+    key: str
+    lead: str
+    body: str
+    gap: str = ""
+    after: str = ""
+
+
+def edit(text: str, section: Section, remove: Collection[str], add: Sequence[Addition]) -> str:
+    if not text.strip().strip("\ufeff"):
+        made = nested(section, {one.name: one.value for one in add})
+        return text[: text.startswith("\ufeff")] + json.dumps(made, indent=2, ensure_ascii=False) + "\n"
+    found, missing, null = _walk(text, section)
+    if missing:
+        add = [Addition(missing[0], nested(missing[1:], {one.name: one.value for one in add}))]
+        remove = {missing[0]} if null else ()
+    return _rewritten(text, found, remove, add)
+
+
+def drop(text: str, section: Section) -> str:
+    for depth in range(len(section), 0, -1):
+        found, missing, _ = _walk(text, section[:depth])
+        if missing or found.members:
+            return text
+        above, _, _ = _walk(text, section[: depth - 1])
+        text = _rewritten(text, above, {section[depth - 1]}, ())
+    return text
+
+
+def replace(text: str, section: Section, name: str, key: str, value: list[str]) -> str:
+    found, missing, _ = _walk(text, (*section, name))
+    member = next((one for one in reversed(found.members) if one.key == key), None)
+    if missing or member is None:
+        raise EditError(f"the entry {name!r} has no {key}")
+    old = text[member.value : member.end]
+    if "\n" in old:
+        new = _block(value, text, _indent_at(text, member.start))
+    else:
+        new = json.dumps(value, ensure_ascii=False, separators=None if ", " in old else (",", ": "))
+    return text[: member.value] + new + text[member.end :]
+
+
+def source_of(text: str, section: Section, name: str) -> Source | None:
+    found, missing, _ = _walk(text, section)
+    chunks = [] if missing else _chunks(text, found)[0]
+    chunk = next((one for one in chunks if one.key == name), None)
+    return Source(without_detached(chunk.lead)[1], chunk.body, chunk.after) if chunk else None
+
+
+def render(head: Mapping[str, str], section: Section, entries: Mapping[str, Any]) -> str:
+    return json.dumps({**head, **nested(section, entries)}, indent=2, ensure_ascii=False) + "\n"
+
+
+# --- reading ------------------------------------------------------------------------------------------
+
+
+def _walk(text: str, path: Section) -> tuple[_Object, Section, bool]:
+    """The object at `path`, or the nearest above it; the keys that are missing below; whether the first of
+    those exists and is null."""
+    here = _object(text, _root(text))
+    for depth, key in enumerate(path):
+        # Of a key that stands twice, the last one counts.
+        member = next((one for one in reversed(here.members) if one.key == key), None)
+        if member is None or text[member.value : member.end] == "null":
+            return here, path[depth:], member is not None
+        if text[member.value] != "{":
+            raise EditError(f"{'.'.join(path[: depth + 1])} is no object")
+        here = _object(text, member.value)
+    return here, (), False
+
+
+def _root(text: str) -> int:
+    start = next((at for at, _ in _tokens(text, 0)), None)
+    if start is None or text[start] != "{":
+        raise EditError("the text is no object")
+    return start
+
+
+def _tokens(text: str, at: int) -> Iterator[tuple[int, int]]:
+    """(start, end) of what is neither space nor comment."""
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        if match is None:
+            raise EditError(f"character {at} is not JSON")
+        if match["blank"] is None:
+            yield at, match.end()
+        at = match.end()
+
+
+def _object(text: str, opened: int) -> _Object:
+    members: list[_Member] = []
+    tokens = _tokens(text, opened + 1)
+    try:
+        start, end = next(tokens)
+        while text[start] != "}":
+            key, (colon, _) = _key(text[start:end]), next(tokens)
+            value, stop = next(tokens)
+            if text[colon] != ":":
+                raise EditError(f"character {colon} is not the colon of a key")
+            if text[value] in "{[":
+                stop = _end_of(text, tokens)
+            at, after = next(tokens)
+            members.append(_Member(key, start, value, stop, at if text[at] == "," else -1))
+            start, end = next(tokens) if text[at] == "," else (at, after)
+    except StopIteration:
+        raise EditError("the text ends within an object") from None
+    return _Object(opened, start, members)
+
+
+def _end_of(text: str, tokens: Iterator[tuple[int, int]]) -> int:
+    """Of the object or array whose opening was taken."""
+    depth = 1
+    while depth:
+        start, end = next(tokens)
+        depth += (text[start] in "{[") - (text[start] in "}]")
+    return end
+
+
+def _key(token: str) -> str:
+    if token[0] == "'":
+        token = '"' + re.sub(r'(?<!\\)"', '\\"', token[1:-1].replace("\\'", "'")) + '"'
+    try:
+        return str(json.loads(token, strict=False)) if token[0] == '"' else token
+    except ValueError as error:
+        raise EditError(f"{token} is no key") from error
+
+
+# --- writing ------------------------------------------------------------------------------------------
+
+
+def _rewritten(text: str, found: _Object, remove: Collection[str], add: Sequence[Addition]) -> str:
+    chunks, rest = _chunks(text, found)
+    ends_with_comma = bool(found.members) and found.members[-1].comma >= 0
+    layout = _Layout(text, found, chunks)
+    kept: list[_Chunk] = []
+    pending, place = "", None
+    for chunk in chunks:
+        if chunk.key in remove:
+            pending += without_detached(chunk.lead)[0]
+            if place is None:
+                place = len(kept)
+                kept += _additions(layout, add, pending, place)
+                pending = "" if add else pending
+            continue
+        chunk.lead, pending = pending + chunk.lead, ""
+        kept.append(chunk)
+    if place is None:
+        kept += _additions(layout, add, pending, len(kept))
+    inside = pending + rest
+    if not kept:
+        inside = inside if inside.strip() else ""
+    elif not chunks:
+        inside = layout.last_line(inside)
+        kept[0].lead = rest.rstrip() + kept[0].lead
+    body = ""
+    for at, chunk in enumerate(kept):
+        if body and _ends_in_line_comment(kept[at - 1]) and "\n" not in chunk.lead:
+            chunk.lead = layout.newline_lead + chunk.lead.lstrip()
+        comma = "," if at < len(kept) - 1 or ends_with_comma else ""
+        body += chunk.lead + chunk.body + chunk.gap + comma + chunk.after
+    if kept and _ends_in_line_comment(kept[-1]) and "\n" not in inside:
+        inside = layout.newline_lead + inside.lstrip()
+    return text[: found.open + 1] + body + inside + text[found.close :]
+
+
+def _additions(layout: _Layout, add: Sequence[Addition], before: str, place: int) -> list[_Chunk]:
+    new = [layout.chunk(one, is_first=not (place + at)) for at, one in enumerate(add)]
+    if new:
+        new[0].lead = before + new[0].lead
+    return new
+
+
+def _chunks(text: str, found: _Object) -> tuple[list[_Chunk], str]:
+    """The object's members with all that stands between its braces; and what follows the last."""
+    chunks = []
+    at = found.open + 1
+    for member in found.members:
+        chunk = _Chunk(member.key, text[at : member.start], text[member.start : member.end])
+        at = member.end
+        if member.comma >= 0:
+            chunk.gap, at = text[at : member.comma], member.comma + 1
+        after = _AFTER.match(text, at, found.close)
+        if after:
+            chunk.after, at = after[0], after.end()
+        chunks.append(chunk)
+    return chunks, text[at : found.close]
+
+
+def _ends_in_line_comment(chunk: _Chunk) -> bool:
+    return "//" in chunk.after
+
+
+class _Layout:
+    """How the members of an object are set, for those that come in."""
+
+    def __init__(self, text: str, found: _Object, chunks: list[_Chunk]) -> None:
+        self._text = text
+        self._nl = newline_of(text)
+        leads = [chunk.lead for chunk in chunks]
+        broken = next((lead for lead in leads if "\n" in lead), None)
+        self.is_block = broken is not None or (not leads and "\n" in text.strip())
+        outer = _indent_at(text, found.open)
+        self._outer = outer
+        self._indent = outer + _unit(text) if broken is None else re.split(r"[^ \t]", broken)[-1]
+        self.newline_lead = self._nl + self._indent
+        self._inline_lead = leads[1] if len(leads) > 1 else ("" if _is_dense(text) else " ")
+        self._first_lead = leads[0] if leads else ""
+
+    def chunk(self, one: Addition, *, is_first: bool) -> _Chunk:
+        if one.source is not None:
+            lead, body, after = one.source
+            if ("\n" in lead) == self.is_block:
+                return _Chunk(one.name, lead, body, after=after)
+        key = json.dumps(one.name, ensure_ascii=False)
+        if self.is_block:
+            return _Chunk(
+                one.name, self.newline_lead, f"{key}: {_block(one.value, self._text, self._indent)}"
+            )
+        dense = _is_dense(self._text)
+        value = json.dumps(one.value, ensure_ascii=False, separators=(",", ":") if dense else None)
+        lead = self._first_lead if is_first else self._inline_lead
+        return _Chunk(one.name, lead if not lead.strip() else " ", f"{key}:{'' if dense else ' '}{value}")
+
+    def last_line(self, inside: str) -> str:
+        """What stands before the closing brace of an object that was empty."""
+        return self._nl + self._outer if self.is_block else ""
+
+
+def _block(value: object, text: str, indent: str) -> str:
+    made = json.dumps(value, indent=_unit(text), ensure_ascii=False)
+    return made.replace("\n", newline_of(text) + indent)
+
+
+def _indent_at(text: str, at: int) -> str:
+    """The indentation of the line on which `at` is."""
+    line = text.rfind("\n", 0, at) + 1
+    match = _INDENT.match(text, line + text.startswith("\ufeff", line))
+    return match[0] if match else ""
+
+
+def _unit(text: str) -> str:
+    """One step of indentation: as the first indented line has it."""
+    match = re.search(r'\n([ \t]+)["\'\w]', text)
+    return match[1] if match else "  "
+
+
+def _is_dense(text: str) -> bool:
+    return re.search(r'"\s*:\s', text) is None
