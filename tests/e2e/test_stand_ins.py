@@ -64,17 +64,32 @@ def test_a_dialect_is_measured_under_its_own_names(daemon, dialect):
     assert kinds["agent"]["empty"] > 0  # a blank query
 
 
-@pytest.mark.parametrize(
-    ("dialect", "why"), [("deepagents", "answers in prose"), ("openclaw", "refuses 'water a bed")]
-)
-def test_a_dialect_that_can_not_be_measured_says_so(daemon, dialect, why):
-    status, reply = daemon.ctl("eval", QUERIES, "--profile", dialect)
+def test_openclaw_s_ids_are_read_as_what_they_stand_for(daemon):
+    kinds = report_of(daemon, "--profile", "openclaw")["kinds"]
+    tools = [json.loads(line) for line in CATALOG.read_text("utf-8").splitlines()]
+    asked = [msgspec.json.decode(line, type=EvalQuery) for line in QUERIES.read_bytes().splitlines()]
+    judged = evaluate(asked, factory(tools, "openclaw"), lambda: 0.0)
+    for kind in ("keyword", "paraphrase", "negative"):
+        alone = figures([one for one in judged if one.query.kind == kind])
+        assert {figure: kinds[kind][figure] for figure in FIGURES} == {
+            figure: alone[figure] for figure in FIGURES
+        }
+    assert kinds["keyword"]["hit@5"] > 0.5
+
+
+def test_a_dialect_that_can_not_be_measured_says_so(daemon, tmp_path):
+    status, reply = daemon.ctl("eval", QUERIES, "--profile", "deepagents")
     assert status == 1
-    assert f"dialect {dialect} {why}" in reply["error"]["message"]
+    assert "dialect deepagents answers in prose" in reply["error"]["message"]
+    long = tmp_path / "long.jsonl"
+    long.write_text(json.dumps({"id": "long", "query": "kiln " * 100, "relevant": []}))
+    status, reply = daemon.ctl("eval", long, "--profile", "deepagents")
+    assert status == 1
+    assert "dialect deepagents refuses 'kiln" in reply["error"]["message"]
 
 
 def test_search_shows_the_reply_of_a_dialect_with_its_own_shape(daemon):
-    for dialect, field in (("hermes-v1", "matches"), ("deepagents", "text")):
+    for dialect, field in (("hermes-v1", "matches"), ("deepagents", "text"), ("openclaw", "value")):
         assert field in daemon.ctl("search", "kiln", "--dialect", dialect)[1]
         done = said(daemon, "search", "kiln", "--dialect", dialect)
         assert done.returncode == 0, done.stderr

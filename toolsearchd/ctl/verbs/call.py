@@ -28,7 +28,7 @@ def _json(text: str) -> Any:
 def run(args: Namespace) -> int:
     with agent(args) as session:
         # A person may write the name in any form: describing it tells the exact one.
-        shown = list(session.describe([args.name])["tools"])
+        shown = list(session.describe([args.name]).get("tools", ()))
         name = shown[0] if len(shown) == 1 else args.name
         reply = session.call([{"name": name, "arguments": args.arguments}])
     if args.json:

@@ -19,7 +19,7 @@ def arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     with agent(args) as session:
         reply = session.describe(args.names)
-    if args.json:
+    if args.json or "tools" not in reply:  # some dialects have replies of their own shape
         print_json(reply)
     else:
         for name, tool in reply["tools"].items():

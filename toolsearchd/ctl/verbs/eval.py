@@ -164,6 +164,9 @@ def _ranked(reply: dict[str, Any], dialect: str) -> tuple[list[str], list[str], 
     if "matches" in reply:
         tools = {tool["name"]: tool for tool in reply["matches"]}
         return list(tools), [], tools
+    if isinstance(reply.get("value"), list):
+        tools = {tool["id"]: {"source_name": tool["sourceName"]} for tool in reply["value"]}
+        return list(tools), [], tools
     raise ToolsearchdError(
         "BAD_ARGUMENTS", f"dialect {dialect} answers in prose, without a ranked list: take another profile"
     )

@@ -41,8 +41,10 @@ from toolsearchd.disclosure.dialects.openclaw_requests import (
     parse_search,
     parse_selector,
     parse_single,
+    refuse,
 )
 from toolsearchd.disclosure.listing import NO_LISTING, Listing
+from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.index.openclaw import tool_id
 
@@ -102,7 +104,10 @@ class OpenclawInterpreter(Interpreter):
         )
 
     def describe(self, view: View, args: Mapping[str, Any], direct: Collection[str]) -> Answer:
-        entry = catalog_of(view).find(parse_selector(args), self._hint)
+        needle = parse_selector(args)
+        if needle in direct and not catalog_of(view).named(needle):
+            refuse(f"{plain_line(needle)} is listed directly: call it without the bridge.", field="id")
+        entry = catalog_of(view).find(needle, self._hint)
         value, text = described(entry)
         fields = {"value": value, "text": text}
         return Answer(value=value, text=text, fields=fields, described=(entry.tool.public_name,))
