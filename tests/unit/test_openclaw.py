@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import weakref
 from typing import Any
 
 import msgspec
@@ -560,3 +561,13 @@ def test_a_hidden_tool_is_called_by_its_exact_name_where_one_bears_it():
     assert view.resolve_call("create_event", shown=()).server == "calendar"
     assert view.resolve_call("mcp:gitlab:create_issue", shown=()).server == "gitlab"
     assert refused(lambda: view.resolve_call("create_issue", shown=())).code == "TOOL_NOT_FOUND"
+
+
+def test_a_view_that_is_gone_leaves_nothing_behind():
+    for dialect in ("openclaw", "openclaw-g1"):
+        view = seen(*ISSUES, *TRUSTED, dialect=dialect, toolSearch={"mode": "tools"})
+        assert search(view, query="issue")
+        listing(view)
+        kept = weakref.ref(view)
+        del view
+        assert kept() is None

@@ -90,6 +90,8 @@ class View:
             if not bridged or self.settings.enabled == "fit":
                 self._texts.described(tool.definition)
             yield
+        if bridged and self.dialect.prepare_of is not None:
+            yield from self.dialect.prepare_of(self)
 
     # --- the granted tools ----------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ Where its bridge tools are not the daemon's own three, an `Interpreter` of its o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import msgspec
@@ -107,6 +107,8 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     """The settings in force, from those so far, where a profile's `options` are of another system's shape."""
     read_options: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None
     """The effective values of such options, for `welcome`. Raises BAD_CONFIG where they can't be served."""
+    prepare_of: Callable[[View], Iterator[None]] | None = None
+    """What its first search needs, in small steps; driven before the view is assembled."""
     tool_of: Callable[[View, str], Tool | None] | None = None
     """The tool that bears a name of its own, beside the public names."""
     listing_of: Callable[[View, int | None], Listing] | None = None

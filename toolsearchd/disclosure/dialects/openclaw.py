@@ -6,7 +6,7 @@ in, as there where the runtime is missing, and a call of its tool is refused by 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from weakref import WeakKeyDictionary
@@ -27,6 +27,7 @@ from toolsearchd.disclosure.bridge import function
 from toolsearchd.disclosure.dialects.base import Answer, Calls, Dialect, Interpreter, Verb
 from toolsearchd.disclosure.dialects.openclaw_catalog import Catalog
 from toolsearchd.disclosure.dialects.openclaw_directory import budget_chars, render_directory
+from toolsearchd.disclosure.dialects.openclaw_parts import PartsIndex
 from toolsearchd.disclosure.dialects.openclaw_replies import (
     batch,
     described,
@@ -67,6 +68,7 @@ NAMES: dict[Generation, BridgeNames] = {
 }
 _OLD_CALL = "tool_call"  # in transcripts of older generations
 
+_parts: WeakKeyDictionary[View, PartsIndex] = WeakKeyDictionary()
 _catalogs: WeakKeyDictionary[View, Catalog] = WeakKeyDictionary()
 
 
@@ -76,6 +78,23 @@ def catalog_of(view: View) -> Catalog:
     if found is None:
         found = _catalogs[view] = Catalog(view)
     return found
+
+
+def parts_of(view: View) -> PartsIndex:
+    """The index of the first generation; built at once where `_prepare` was not driven."""
+    found = _parts.get(view)
+    if found is None:
+        for _ in _prepare(view):
+            pass
+        found = _parts[view]
+    return found
+
+
+def _prepare(view: View) -> Iterator[None]:
+    if view not in _parts:
+        index = PartsIndex()
+        yield from index.build(catalog_of(view).entries())
+        _parts[view] = index
 
 
 class OpenclawInterpreter(Interpreter):
@@ -88,7 +107,7 @@ class OpenclawInterpreter(Interpreter):
         first = self.generation == "g1"
         request = parse_single(args, view.settings) if first else parse_search(args, view.settings)
         catalog = catalog_of(view)
-        search = catalog.search_by_parts if first else catalog.search
+        search = parts_of(view).search if first else catalog.search
         texts = [query.text[: view.limits.query_chars] for query in request.queries]
         groups = [search(text, query.limit) for text, query in zip(texts, request.queries, strict=True)]
         in_vain = any(text.strip() and not group for text, group in zip(texts, groups, strict=True))
@@ -250,6 +269,7 @@ def _dialect(name: str, generation: Generation) -> Dialect:
         clients=("openclaw", "openclaw-*") if name == "openclaw" else (),
         read_options=partial(read_options, generation=generation),
         tool_of=_tool_of,
+        prepare_of=_prepare if generation == "g1" else None,
         listing_of=partial(_directory, generation),
         bridge_of=partial(_bridge, generation),
         interpreter=_INTERPRETERS[generation],

@@ -32,11 +32,12 @@ _FOUND = 64
 _REASON_CHARS = 200
 _LONGEST_NEEDLE = 200
 _TOKENS = re.compile(r"[a-z0-9]+")
-_PARTS = re.compile(r"[a-z0-9_./:-]+")
 
 
 class Entry:
     """One tool. Texts are clean."""
+
+    __slots__ = ("id", "name", "owner", "safe_server", "tool")
 
     def __init__(self, tool: Tool, safe: str) -> None:
         self.tool = tool
@@ -60,11 +61,6 @@ class Entry:
     @property
     def description(self) -> str:
         return excerpt(self.tool.definition.description, LONGEST_DESCRIPTION)
-
-    @cached_property
-    def lowered(self) -> tuple[str, str, str, str]:
-        """Name, id, label and description in lower case."""
-        return self.name.lower(), self.id.lower(), self.label.lower(), self.description.lower()
 
     def candidate(self) -> dict[str, Any]:
         """What a search says of it."""
@@ -92,48 +88,39 @@ class Entry:
 
 
 class Catalog:
-    """Of one view; made when first needed, gone with it."""
+    """Of one view, to which it holds no reference: what is kept by view would keep it."""
 
     def __init__(self, view: View) -> None:
-        self._view = view
+        self._snapshot, self._mask, self._sources = view.snapshot, view.mask, view.sources
         self._entries: dict[int, Entry] = {}
 
     def __len__(self) -> int:
-        return len(self._view)
+        return len(self._mask)
 
     def entry(self, doc: int) -> Entry:
         found = self._entries.get(doc)
         if found is None:
-            tool = self._view.snapshot.tools[doc]
+            tool = self._snapshot.tools[doc]
             assert tool is not None
             found = self._entries[doc] = Entry(tool, self._safe_of[tool.server])
         return found
 
     def entries(self) -> Iterator[Entry]:
         """All of them, in no particular order."""
-        return map(self.entry, self._view.mask)
+        return map(self.entry, self._mask)
 
     def trusted_entries(self) -> Iterator[Entry]:
-        view = self._view
-        for source in view.sources:
+        for source in self._sources:
             if source.kind == "plugin":
-                yield from map(self.entry, view.snapshot.docs_of[source.name] & view.mask)
+                yield from map(self.entry, self._snapshot.docs_of[source.name] & self._mask)
 
     def search(self, query: str, limit: int) -> list[Entry]:
         """The best first. A blank query finds nothing."""
         return [self.entry(hit.doc) for hit in self._searcher.search(query, limit).matches]
 
-    def search_by_parts(self, query: str, limit: int) -> list[Entry]:
-        """The first generation's ranking: what holds a word of the query anywhere; a blank one finds all."""
-        parts = _PARTS.findall(query.lower())
-        scored = ((_holding(parts, entry), entry) for entry in self.entries())
-        found = [(score, entry) for score, entry in scored if score]
-        found.sort(key=lambda hit: (-hit[0], id_order(hit[1].id)))
-        return [entry for _, entry in found[:limit]]
-
     @cached_property
     def _searcher(self) -> Searcher:
-        return self._view.snapshot.searcher("openclaw", self._view.mask)
+        return self._snapshot.searcher("openclaw", self._mask)
 
     def unavailable(self) -> list[dict[str, str]]:
         """The granted servers that can't be called now, with the reason."""
@@ -143,7 +130,7 @@ class Catalog:
                 "state": source.state,
                 "reason": clipped(plain_line(source.reason), _REASON_CHARS) or source.state,
             }
-            for source in self._view.sources
+            for source in self._sources
             if not source.available
         ]
 
@@ -154,9 +141,9 @@ class Catalog:
         found = self._of_id(needle)
         if found is not None:
             return [found]
-        index = self._view.snapshot.indexes.get("openclaw")
+        index = self._snapshot.indexes.get("openclaw")
         docs = index.bearing(needle.lower()) if index is not None else ()
-        entries = [self.entry(doc) for doc in docs if doc in self._view.mask]
+        entries = [self.entry(doc) for doc in docs if doc in self._mask]
         return [entry for entry in entries if entry.name == needle]
 
     def find(self, needle: str, hint: str) -> Entry:
@@ -193,7 +180,7 @@ class Catalog:
         near = self.suggestions(needle)
         meant = f" Did you mean: {', '.join(near)}?" if near else ""
         server = self._server_of.get(tuple(needle.split(":")[:2]))
-        down = [source for source in self._view.sources if source.name == server and not source.available]
+        down = [source for source in self._sources if source.name == server and not source.available]
         if down:
             meant = f" Its server is {down[0].state}: {plain_line(down[0].reason)[:_REASON_CHARS]}.{meant}"
         raise ToolsearchdError(
@@ -224,7 +211,7 @@ class Catalog:
         server = self._server_of.get((source, owner))
         if server is None or not name:
             return None
-        snapshot, mask = self._view.snapshot, self._view.mask
+        snapshot, mask = self._snapshot, self._mask
         doc = snapshot.exact(name if source == "openclaw" else public_name(server, name), mask)
         if doc is None:  # its own name holds what is not shown
             odd = (other for other in snapshot.docs_of[server] & mask if self.entry(other).id == needle)
@@ -235,7 +222,7 @@ class Catalog:
     def _server_of(self) -> dict[tuple[str, ...], str]:
         """(source, owner) as in an id → the server."""
         found: dict[tuple[str, ...], str] = {}
-        for source in self._view.sources:
+        for source in self._sources:
             if source.kind == "plugin":
                 found["openclaw", plain_line(source.name) or "core"] = source.name
             else:
@@ -246,7 +233,7 @@ class Catalog:
     def _safe_of(self) -> dict[str, str]:
         """Server → its safe name. Where two meet in one, the later by its own name gets a number."""
         taken: dict[str, str] = {}
-        for server in sorted(source.name for source in self._view.sources):
+        for server in sorted(source.name for source in self._sources):
             safe, number = safe_server(server), 2
             while safe in taken.values():
                 safe = f"{safe_server(server)[: LONGEST_SERVER - len(str(number)) - 1]}-{number}"
@@ -255,17 +242,9 @@ class Catalog:
         return taken
 
 
-def _holding(parts: Sequence[str], entry: Entry) -> int:
-    name, entry_id, label, description = entry.lowered
-    score = 0 if parts else 1
-    for part in parts:
-        score += 20 * (part in (name, entry_id)) + 8 * (part in name) + 6 * (part in entry_id)
-        score += 4 * (part in label) + 2 * (part in description)
-    return score
-
-
 def _likeness(needle: str, tokens: set[str], entry: Entry) -> int:
-    name, entry_id, label, description = entry.lowered
+    name, entry_id, label = entry.name.lower(), entry.id.lower(), entry.label.lower()
+    description = entry.description.lower()
     score = 0
     if name in needle or needle in entry_id:
         score += 40
