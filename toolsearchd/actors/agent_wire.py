@@ -29,6 +29,7 @@ from toolsearchd.protocol.messages import (
     Assemble,
     Bye,
     Call,
+    CallResult,
     Describe,
     Explain,
     Hello,
@@ -37,6 +38,7 @@ from toolsearchd.protocol.messages import (
     Search,
     Stop,
     Subscribe,
+    Tools,
     Use,
 )
 
@@ -106,7 +108,7 @@ class _Conversation:
         except ToolsearchdError as error:
             self._stream.send_nowait(error_frame(None, error))
             return
-        session.emit = self._send_event
+        session.emit, session.ask = self._send_event, self._ask
         try:
             self._stream.send_nowait(self._wire.welcome(self._sessions.welcome(session)))
             self._serve(b"")  # requests may have come in one segment with the hello
@@ -156,8 +158,22 @@ class _Conversation:
                     self._use(session, request)
                     return
                 case Assemble():
-                    self._nursery.start_soon(self._assemble, session, request)
+                    assembling = partial(
+                        session.assemble,
+                        context_length=request.context_length,
+                        encoding=request.encoding,
+                        model=request.model,
+                        refresh=request.refresh,
+                    )
+                    self._nursery.start_soon(self._answer_later, request, assembling)
                     return
+                case Tools():
+                    self._nursery.start_soon(
+                        self._answer_later, request, partial(session.set_tools, request.tools)
+                    )
+                    return
+                case CallResult():
+                    fields = session.call_result(request.call, request.response, request.error)
                 case Explain():
                     fields = session.explain(request.query, request.tool)
                 case Subscribe():
@@ -223,14 +239,9 @@ class _Conversation:
 
         return on_progress
 
-    async def _assemble(self, session: Session, request: Assemble) -> None:
+    async def _answer_later(self, request: Request, answer: Callable[[], Awaitable[dict[str, Any]]]) -> None:
         try:
-            fields = await session.assemble(
-                context_length=request.context_length,
-                encoding=request.encoding,
-                model=request.model,
-                refresh=request.refresh,
-            )
+            fields = await answer()
         except ToolsearchdError as error:
             self._stream.send_nowait(self._wire.error(request.id, error))
         else:
@@ -249,6 +260,10 @@ class _Conversation:
         # An event is dropped, not queued, for a peer that leaves its replies unread.
         if self._stream.outbox_bytes <= self._limits.frame_bytes_before_hello:
             self._stream.send_nowait(event_frame(name, fields))
+
+    def _ask(self, name: str, fields: dict[str, Any]) -> None:
+        """An event that the agent is to act on: never dropped; who leaves it unread is cut in time."""
+        self._stream.send_nowait(event_frame(name, fields))
 
 
 def _given(request: Request, *fields: str) -> dict[str, Any]:

@@ -50,6 +50,9 @@ class Caller(Protocol):
     def tool_to_call(self, name: str) -> Tool:
         """The granted tool that `name` means now. Raises TOOL_NOT_FOUND or TOOL_CHANGED."""
 
+    async def call_own(self, tool: str, arguments: dict[str, Any], *, timeout_s: float) -> dict[str, Any]:
+        """Runs a tool of its own, as `Upstream.call` does a server's."""
+
 
 class Upstream(Protocol):
     """Where calls go: the fleet."""
@@ -200,12 +203,12 @@ class Dispatcher:
         if not caller.queue.start(entry):
             assert entry.outcome is not None
             return entry.outcome
-        return await self._run_started(entry, tool, arguments, on_progress)
+        return await self._run_started(caller, entry, tool, arguments, on_progress)
 
     def _admit(self, caller: Caller, request: CallRequest) -> tuple[Tool, dict[str, Any]]:
         """All before the send, in order: shape, name, validation, policy. Raises what is against it."""
         tool = caller.tool_to_call(request.name)
-        spec = self._upstream.spec(tool.server)
+        spec = None if tool.kind == "plugin" else self._upstream.spec(tool.server)
         arguments = prepare(
             tool.definition,
             request.arguments or {},
@@ -247,38 +250,33 @@ class Dispatcher:
         )
 
     async def _run_started(
-        self, entry: Entry, tool: Tool, arguments: dict[str, Any], on_progress: OnProgress | None
+        self,
+        caller: Caller,
+        entry: Entry,
+        tool: Tool,
+        arguments: dict[str, Any],
+        on_progress: OnProgress | None,
     ) -> Outcome:
         """The started entry's outcome. A stop ends the wait at once, however long cancelling takes below."""
         assert self._nursery is not None
         started = _Started()
         self._started[entry] = started
-        self._nursery.start_soon(self._send, started, tool, arguments, on_progress, entry)
+        self._nursery.start_soon(self._send, caller, started, tool, arguments, on_progress, entry)
         await started.ended.wait()
         return started.outcome
 
     async def _send(
         self,
+        caller: Caller,
         started: _Started,
         tool: Tool,
         arguments: dict[str, Any],
         on_progress: OnProgress | None,
         entry: Entry,
     ) -> None:
-        def report(progress: float, total: float | None, message: str | None) -> None:
-            assert on_progress is not None
-            on_progress(entry, progress, total, message)
-
         with started.scope:
             try:
-                spec = self._upstream.spec(tool.server)
-                result = await self._upstream.call(
-                    tool.server,
-                    tool.name,
-                    arguments,
-                    timeout_s=spec.timeout_s if spec else self._limits.call_timeout_s,
-                    on_progress=report if on_progress is not None else None,
-                )
+                result = await self._answer(caller, tool, arguments, on_progress, entry)
                 outcome = _outcome_of(tool, result)
             except ToolsearchdError as error:
                 outcome = Outcome.failed(error)
@@ -288,6 +286,31 @@ class Dispatcher:
             if not started.end(outcome):
                 self.late_answers += 1
         self._started.pop(entry, None)
+
+    async def _answer(
+        self,
+        caller: Caller,
+        tool: Tool,
+        arguments: dict[str, Any],
+        on_progress: OnProgress | None,
+        entry: Entry,
+    ) -> dict[str, Any]:
+        """The tool's result, from the server or, for a tool of the agent's own, from the agent."""
+        if tool.kind == "plugin":
+            return await caller.call_own(tool.name, arguments, timeout_s=self._limits.call_timeout_s)
+
+        def report(progress: float, total: float | None, message: str | None) -> None:
+            assert on_progress is not None
+            on_progress(entry, progress, total, message)
+
+        spec = self._upstream.spec(tool.server)
+        return await self._upstream.call(
+            tool.server,
+            tool.name,
+            arguments,
+            timeout_s=spec.timeout_s if spec else self._limits.call_timeout_s,
+            on_progress=report if on_progress is not None else None,
+        )
 
 
 _SHUTDOWN = ToolsearchdError("INTERRUPTED", "the daemon stopped before this entry was sent; nothing happened")

@@ -9,17 +9,19 @@ for counts: until they arrive, the listing in force stands.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 import trio
 
 from toolsearchd.actors.cataloger import Cataloger
+from toolsearchd.actors.overlays import Overlays
 from toolsearchd.actors.slices import Slices
 from toolsearchd.actors.token_counts import TokenCounts
 from toolsearchd.actors.worker import WorkerError
 from toolsearchd.catalog.grant import Grant
+from toolsearchd.catalog.model import Definition
 from toolsearchd.config.profile import settings_under
 from toolsearchd.config.settings import Settings
 from toolsearchd.config.tool_search import ToolSearch
@@ -48,6 +50,7 @@ class ViewKey(msgspec.Struct, frozen=True, kw_only=True):
     encoding: str | None = None
     model: str | None = None
     separate_listing: bool = False
+    owner: str = ""  # the session whose own tools are in view; empty: none are
 
 
 class Evaluator:
@@ -64,7 +67,9 @@ class Evaluator:
         self._settings = settings
         self._lexicon = lexicon
         self._limits = limits
-        self._views: dict[tuple[Grant, str, str], View] = {}
+        self._overlays = Overlays(lambda: cataloger.snapshot, limits)
+        self._overlays.on_laid = self._drop
+        self._views: dict[tuple[Grant, str, str, str], View] = {}
         self._assembled: dict[ViewKey, Assembled] = {}  # of the newest snapshot
         self._in_use: dict[ViewKey, None] = {}  # recently assembled keys, newest last
         self._texts = ToolTexts()  # cleaned and shortened once per definition, for all views
@@ -80,32 +85,55 @@ class Evaluator:
         """Of all servers that there are, ready or not."""
         return frozenset(source.name for source in self._cataloger.snapshot.sources)
 
+    @property
+    def public_names(self) -> Mapping[str, int]:
+        """Of all tools of all servers."""
+        return self._cataloger.snapshot.by_public
+
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Brings the listings in use up to date after each snapshot, until cancelled."""
         task_status.started()
         while True:
             await self._work.wait()
             self._work = trio.Event()
+            await self._overlays.renew_all()
             for key in tuple(self._in_use):
                 await self.assembled(key)
                 await trio.lowlevel.checkpoint()
 
     async def prepare(self, key: ViewKey) -> None:
         """Waits until the index that the key's ranker needs is compiled."""
-        ranker = self._tool_search(key).ranker
+        ranker = self.tool_search(key).ranker
         await self._cataloger.ensure_analyzer(ranker if ranker != "default" else DIALECTS[key.dialect].ranker)
+        await self._overlays.renew(key.owner)
+
+    async def lay(self, owner: str, definitions: tuple[Definition, ...]) -> None:
+        """These are the owner's own tools; keys that name the owner see them, and nobody else does."""
+        await self._overlays.lay(owner, definitions)
+
+    def lift(self, owner: str) -> None:
+        """The owner is gone."""
+        self._overlays.lift(owner)
+        self._drop(owner)
+        self._in_use = {key: None for key in self._in_use if key.owner != owner}
+
+    def _drop(self, owner: str) -> None:
+        """What this owner saw is not what it would see now."""
+        self._views = {cached: view for cached, view in self._views.items() if cached[3] != owner}
+        self._assembled = {key: found for key, found in self._assembled.items() if key.owner != owner}
+        self._work.set()
 
     def view(self, key: ViewKey) -> View:
         """The key's view of the newest snapshot."""
-        cached = (key.grant, key.dialect, key.profile)
+        cached = (key.grant, key.dialect, key.profile, key.owner)
         view = self._views.get(cached)
         if view is None:
             profile = self._settings().profiles.get(key.profile)
             view = self._views[cached] = View(
-                self._cataloger.snapshot,
+                self._overlays.snapshot(key.owner),
                 key.grant,
                 dialect=DIALECTS[key.dialect],
-                settings=self._tool_search(key),
+                settings=self.tool_search(key),
                 pins=profile.pins if profile else (),
                 limits=self._limits,
                 lexicon=self._lexicon(),
@@ -190,7 +218,8 @@ class Evaluator:
         current = self._assembled.get(key)
         return current is not None and current.version != held.version
 
-    def _tool_search(self, key: ViewKey) -> ToolSearch:
+    def tool_search(self, key: ViewKey) -> ToolSearch:
+        """The settings in force for the key."""
         settings, dialect = self._settings(), DIALECTS[key.dialect]
         profile = settings.profiles.get(key.profile)
         under = settings_under(settings.tool_search, dialect.presets, profile)

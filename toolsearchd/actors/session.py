@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from toolsearchd.actors.activity import Activity
+from toolsearchd.actors.call_backs import CallBacks
 from toolsearchd.actors.dispatcher import Deliver, Dispatcher, OnProgress
 from toolsearchd.actors.evaluator import Evaluator, ViewKey
 from toolsearchd.actors.peer import Peer
@@ -21,6 +24,7 @@ from toolsearchd.disclosure.dialects import DIALECTS
 from toolsearchd.disclosure.dialects.base import Answer, Calls, Verb
 from toolsearchd.disclosure.explanation import explain
 from toolsearchd.disclosure.history import SearchHistory
+from toolsearchd.disclosure.own_tools import OwnTools, name_in, sort_own_tools
 from toolsearchd.disclosure.precedence import Choice
 from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.disclosure.view import Assembled, View
@@ -58,6 +62,10 @@ class Session:
         self.standing = standing
         self._told = told
         self._key_of = key_of
+        self.own = OwnTools()
+        self._given: Sequence[dict[str, Any]] = ()  # its own tools as they came
+        self._sorted_for: tuple[Any, ...] = ()  # what decided which of them hide
+        self.call_backs = CallBacks(self._ask)
         self.key, self._choice = key_of(standing, told)
         self.queue = Queue(limits.queued_entries)
         self._evaluator = evaluator
@@ -76,6 +84,7 @@ class Session:
         self.calls = 0
         self.events: set[str] = set()  # what it subscribed to
         self.emit: Callable[[str, dict[str, Any]], None] | None = None  # how its wire sends an event
+        self.ask: Callable[[str, dict[str, Any]], None] | None = None  # … one that is not to be dropped
 
     # --- what the dispatcher asks ---------------------------------------------------------------
 
@@ -92,10 +101,17 @@ class Session:
         return self._evaluator.view(self.key)
 
     @property
+    def warnings(self) -> list[str]:
+        """What of its hello has not the effect that was meant."""
+        return [*self.standing.warnings, *self.own.warnings]
+
+    @property
     def argument_rules(self) -> Rules:
         return self.view.dialect.argument_rules
 
     def tool_to_call(self, name: str) -> Tool:
+        if name in self.own.direct_names:
+            raise ToolsearchdError("TOOL_NOT_FOUND", f"{name} is listed directly: call it without the bridge")
         tool = self.view.resolve_call(name, shown=self._shown)
         shown = self._shown.get(tool.public_name)
         if shown is not None and shown != tool.definition.digest:
@@ -131,7 +147,7 @@ class Session:
 
     def _describe(self, args: Mapping[str, Any]) -> Answer:
         view = self.view
-        answer = self._interpreter.describe(view, args, self._own_names)
+        answer = self._interpreter.describe(view, args, self.own.direct_names)
         for name in answer.described:
             tool = view.tool_named(name)
             if tool is not None:
@@ -195,7 +211,10 @@ class Session:
     ) -> dict[str, Any]:
         """What the model is to see. The text given before stands until something real changes."""
         told = self._told.updated(context_length=context_length, encoding=encoding, model=model)
-        key, choice = self._key_of(self.standing, told)
+        key, choice = self._key_under(self.standing, told)
+        if self._sorting(key) != self._sorted_for:
+            await self._sort_tools(key)
+            key, choice = self._key_under(self.standing, told)
         await self._evaluator.prepare(key)
         candidate = await self._evaluator.assembled(key)
         held = self._held
@@ -209,7 +228,7 @@ class Session:
             held = candidate
         self._told, self._held = told, held
         self._see(key, choice)
-        tools = self._own_tools() + held.fields["tools"] + self._interpreter.shown(self.view)
+        tools = list(self.own.direct) + held.fields["tools"] + self._interpreter.shown(self.view)
         return self._stamped(held.fields | {"tools": tools})
 
     def stand(self, standing: Standing) -> None:
@@ -217,9 +236,61 @@ class Session:
 
         Raises BAD_ARGUMENTS where its profile names a dialect that does not exist.
         """
-        key, choice = self._key_of(standing, self._told)
+        key, choice = self._key_under(standing, self._told)
         self.standing = standing
         self._see(key, choice)
+
+    # --- its own tools --------------------------------------------------------------------------
+
+    async def set_tools(self, tools: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        """These are the agent's own from now on. Raises BAD_ARGUMENTS, and then the ones before stay."""
+        before = set(map(name_in, self._given))
+        given, self._given = self._given, tools
+        try:
+            await self._sort_tools(self.key)
+        except ToolsearchdError:
+            self._given = given
+            raise
+        self._see(*self._key_under(self.standing, self._told))
+        now = set(map(name_in, tools))
+        reply: dict[str, Any] = {"added": len(now - before - {""}), "removed": len(before - now - {""})}
+        if self.own.warnings:
+            reply["warnings"] = list(self.own.warnings)
+        return self._stamped(reply)
+
+    def call_result(self, call: str, response: Any, error: Any) -> dict[str, Any]:
+        """The agent's answer to a call of its own tool; `accepted` is False where nobody waits for it."""
+        return self._stamped({"accepted": self.call_backs.answer(call, response, error)})
+
+    async def call_own(self, tool: str, arguments: dict[str, Any], *, timeout_s: float) -> dict[str, Any]:
+        return await self.call_backs.call(tool, arguments, timeout_s=timeout_s)
+
+    def _ask(self, event: str, fields: dict[str, Any]) -> bool:
+        if self.ask is not None:
+            self.ask(event, fields)
+        return self.ask is not None
+
+    def _sorting(self, key: ViewKey) -> tuple[Any, ...]:
+        return key.dialect, self._evaluator.tool_search(key).defer
+
+    async def _sort_tools(self, key: ViewKey) -> None:
+        dialect = DIALECTS[key.dialect]
+        sorting = self._sorting(key)
+        own = sort_own_tools(
+            self._given,
+            dialect=dialect,
+            bridge_names=dialect.interpreter().verbs,
+            defer=sorting[1],
+            taken=self._evaluator.public_names,
+            limits=self._limits,
+        )
+        await self._evaluator.lay(self.session_id, own.deferred)
+        self.own, self._sorted_for = own, sorting
+
+    def _key_under(self, standing: Standing, told: Told) -> tuple[ViewKey, Choice]:
+        key, choice = self._key_of(standing, told)
+        owner = self.session_id if self.own.deferred else ""
+        return msgspec.structs.replace(key, owner=owner), choice
 
     def _see(self, key: ViewKey, choice: Choice) -> None:
         if key.dialect != self.key.dialect:
@@ -277,18 +348,11 @@ class Session:
 
     def close(self) -> None:
         """The peer is gone: what waits is interrupted, what runs goes on to its end, unheard."""
-        self.emit = None
+        self.emit = self.ask = None
+        self.call_backs.close()
+        self._evaluator.lift(self.session_id)
         for entry in self.queue.stop().running:
             self._activity.publish("orphaned", session=self.session_id, client=self.client, tool=entry.name)
-
-    @property
-    def _own_names(self) -> frozenset[str]:
-        """Names that the agent lists itself: asking the bridge for one is the wrong door."""
-        return frozenset(str(tool["name"]) for tool in self.hello.tools or () if tool.get("name"))
-
-    def _own_tools(self) -> list[dict[str, Any]]:
-        """The agent's own definitions, passed through: none may be lost by asking us."""
-        return [tool if "type" in tool else _as_function(tool) for tool in self.hello.tools or ()]
 
     def _stamped(self, fields: dict[str, Any]) -> dict[str, Any]:
         fields["generation"] = self._evaluator.generation
@@ -299,7 +363,3 @@ class Session:
 def _told(answer: Answer) -> dict[str, Any]:
     """The reply to a `use`."""
     return {"value": answer.value} | ({} if answer.text is None else {"text": answer.text})
-
-
-def _as_function(tool: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "function", "function": {key: tool[key] for key in tool if key != "core"}}

@@ -82,8 +82,10 @@ class Sessions:
             limits=self._limits,
         )
         session.options = options
+        if hello.tools and not hello.mcp:  # the door's clients have no way to be called back
+            await session.set_tools(hello.tools)
         self._open[session.session_id] = session
-        for warning in standing.warnings:
+        for warning in session.warnings:
             log.warning("%s (%s): %s", session.session_id, session.client, warning)
         self._activity.publish(
             "connected", session=session.session_id, client=session.client, profile=session.profile
@@ -106,7 +108,7 @@ class Sessions:
             "profile": session.profile,
             "dialect": session.key.dialect,
             **options,
-            **({"warnings": list(session.standing.warnings)} if session.standing.warnings else {}),
+            **({"warnings": session.warnings} if session.warnings else {}),
             "limits": {
                 "frame_bytes": limits.frame_bytes,
                 "open_requests": limits.open_requests,

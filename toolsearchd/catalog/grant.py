@@ -40,13 +40,17 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, narrower=(*self.narrower, other), name=other.name or self.name)
 
     def allows_source(self, source: Source) -> bool:
-        """May this source be seen, ready or not?"""
+        """May this source be seen, ready or not? An agent's own tools always: they are nobody's to grant."""
+        if source.kind == "plugin":
+            return True
         if source.project and source.project not in self.projects:
             return False
         return self._allows_server(source.name)
 
     def allows_tool(self, tool: Tool) -> bool:
         """May this tool be seen, its source being allowed?"""
+        if tool.kind == "plugin":
+            return True
         if self.tools != ALL and not matches_tool(self.tools, tool):
             return False
         return all(grant.allows_tool(tool) for grant in self.narrower)

@@ -20,6 +20,7 @@ from toolsearchd.protocol.framing import FrameDecoder, encode_frame
 from toolsearchd.protocol.messages import (
     AgentMessage,
     Bye,
+    CallResult,
     ControlMessage,
     ControlRequest,
     Hello,
@@ -107,8 +108,9 @@ class Wire:
         if request.id in self._open:
             error = ToolsearchdError("DUPLICATE_ID", f"a request with id {request.id!r} is still open")
             return Refusal(error_frame(request.id, error), close=False)
-        # A stop must get through however full the window is.
-        if len(self._open) >= self._limits.open_requests and not isinstance(request, Stop | Bye):
+        # A stop must get through however full the window is, and so must what open calls wait for.
+        unbound = isinstance(request, Stop | CallResult | Bye)
+        if len(self._open) >= self._limits.open_requests and not unbound:
             error = ToolsearchdError("BUSY", f"{len(self._open)} requests are open; wait for a reply first")
             return Refusal(error_frame(request.id, error), close=False)
         self._open.add(request.id)

@@ -20,15 +20,6 @@ PROTOCOL = 1
 RequestId = int | Annotated[str, Meta(min_length=1, max_length=64)]
 
 
-class AgentTool(Struct, frozen=True):
-    """A tool the agent itself holds. `core` ones stay direct; the others are indexed for this session."""
-
-    name: str | None = None  # absent: a definition without a callable name, passed through untouched
-    description: str = ""
-    parameters: dict[str, Any] | None = None
-    core: bool = True
-
-
 class Hello(Struct, tag="hello", tag_field="op", frozen=True, kw_only=True):
     protocol: int
     client: str
@@ -45,6 +36,7 @@ class Hello(Struct, tag="hello", tag_field="op", frozen=True, kw_only=True):
     disclosure: str | None = None  # "direct" | "progressive"
     listing: str | None = None  # "embed" | "separate"
     tools: list[dict[str, Any]] | None = None
+    """The agent's own: `{name, description, parameters, core}`; the reply to `tools` says more."""
     mcp: bool = False
 
 
@@ -99,10 +91,42 @@ class Explain(Request, tag="explain", frozen=True, kw_only=True):
     tool: str | None = None  # a name in any form: why it was or was not offered
 
 
+class Tools(Request, tag="tools", frozen=True, kw_only=True):
+    """The agent's own tools from now on, in place of those before: `{name, description, parameters, core}`.
+
+    `core: false` ones are indexed for this session and called back by `call_requested`; the others stay
+    direct, and a definition without a callable name passes through untouched.
+    """
+
+    tools: list[dict[str, Any]]
+
+
+class CallResult(Request, tag="call_result", frozen=True, kw_only=True):
+    """What became of a `call_requested`: `response`, or `error` (a text, or a map with a message)."""
+
+    call: str
+    response: Any = None
+    error: Any = None
+
+
 class Bye(Request, tag="bye", frozen=True): ...
 
 
-AgentMessage = Hello | Ping | Assemble | Search | Describe | Use | Call | Stop | Subscribe | Explain | Bye
+AgentMessage = (
+    Hello
+    | Ping
+    | Assemble
+    | Search
+    | Describe
+    | Use
+    | Call
+    | Stop
+    | Subscribe
+    | Explain
+    | Tools
+    | CallResult
+    | Bye
+)
 
 
 # Control requests: the person's side.
@@ -155,7 +179,16 @@ ControlMessage = (
     Tokens | Status | Servers | Restart | Sessions | StopSessions | Watch | Reload | Doctor | ControlPing
 )
 
-EVENTS = ("catalog_changed", "call_requested", "approval_requested", "progress", "activity", "drain")
+# `call_requested` and `call_cancelled` come unasked, to an agent whose own tools are called.
+EVENTS = (
+    "catalog_changed",
+    "call_requested",
+    "call_cancelled",
+    "approval_requested",
+    "progress",
+    "activity",
+    "drain",
+)
 
 agent_decoder: msgspec.msgpack.Decoder[AgentMessage] = msgspec.msgpack.Decoder(AgentMessage)
 control_decoder: msgspec.msgpack.Decoder[ControlMessage] = msgspec.msgpack.Decoder(ControlMessage)

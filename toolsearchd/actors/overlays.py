@@ -1,0 +1,86 @@
+"""Owns the snapshots that hold one session's own tools on top of the newest catalog.
+
+A session's tools are indexed for it alone: nobody else's statistics, listing or generation change. A new
+catalog is laid under each overlay in the background, in slices; until then the session sees the last one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from toolsearchd.actors.slices import Slices
+from toolsearchd.catalog.compile import MemoKey, SnapshotCompile
+from toolsearchd.catalog.model import Definition, Source
+from toolsearchd.catalog.snapshot import Snapshot
+from toolsearchd.index.document import Analysis
+from toolsearchd.limits import Limits
+
+SOURCE_NAME = "plugin"  # how listings and search call an agent's own tools
+
+
+class _Overlay(msgspec.Struct):
+    definitions: tuple[Definition, ...]
+    base: Snapshot
+    snapshot: Snapshot
+    memo: dict[MemoKey, Analysis]
+
+
+class Overlays:
+    """`base()`: the newest catalog. `on_laid(owner)` runs when an owner's snapshot is another one."""
+
+    def __init__(self, base: Callable[[], Snapshot], limits: Limits) -> None:
+        self._base = base
+        self._limits = limits
+        self._of: dict[str, _Overlay] = {}
+        self.on_laid: Callable[[str], None] = lambda _owner: None
+
+    def snapshot(self, owner: str) -> Snapshot:
+        """What this owner sees; the catalog itself where it has no tools of its own."""
+        overlay = self._of.get(owner)
+        return self._base() if overlay is None else overlay.snapshot
+
+    async def lay(self, owner: str, definitions: tuple[Definition, ...]) -> None:
+        """These are the owner's tools from now on. Cancelled, it leaves the ones before."""
+        if not definitions:
+            self.lift(owner)
+            self.on_laid(owner)
+            return
+        self._of[owner] = await self._compiled(definitions, {})
+        self.on_laid(owner)
+        await self.renew(owner)
+
+    async def renew(self, owner: str) -> None:
+        """Lays the newest catalog under the owner's tools; returns when there is no newer one."""
+        while (overlay := self._of.get(owner)) is not None and not self._is_new(overlay):
+            renewed = await self._compiled(overlay.definitions, overlay.memo)
+            if self._of.get(owner) is overlay:  # else its tools changed, or it went, meanwhile
+                self._of[owner] = renewed
+                self.on_laid(owner)
+
+    async def renew_all(self) -> None:
+        for owner in tuple(self._of):
+            await self.renew(owner)
+
+    def lift(self, owner: str) -> None:
+        """The owner has no tools of its own any more."""
+        self._of.pop(owner, None)
+
+    def _is_new(self, overlay: _Overlay) -> bool:
+        return overlay.base is self._base()
+
+    async def _compiled(self, definitions: tuple[Definition, ...], memo: dict[MemoKey, Analysis]) -> _Overlay:
+        base, slices = self._base(), Slices(self._limits.compile_slice_s)
+        taken = {source.name for source in base.sources}
+        name, number = SOURCE_NAME, 1
+        while name in taken:
+            number += 1
+            name = f"{SOURCE_NAME}-{number}"
+        source = Source(name=name, kind="plugin", definitions=definitions)
+        work = SnapshotCompile(base, (*base.sources, source), analyzers=base.analyzers, memo=memo)
+        for _ in work.prepare():
+            await slices.breathe()
+        while work.step():
+            await slices.breathe()
+        return _Overlay(definitions, base, work.snapshot, work.memo)
