@@ -18,7 +18,10 @@ BRIDGE = ["tool_search", "tool_describe", "tool_call"]
 def config(enabled):
     return {
         "tools": {"tool_search": {"enabled": enabled}},
-        "profiles": {"narrow": {"match": {"client": "narrow-*"}, "servers": ["other"]}},
+        "profiles": {
+            "narrow": {"match": {"client": "narrow-*"}, "servers": ["other"]},
+            "deep": {"match": {"client": "deep-*"}, "dialect": "deepagents"},
+        },
     }
 
 
@@ -156,3 +159,20 @@ async def test_with_the_bridge_off_the_tools_stand_there_and_follow_the_config(t
                 while "second__echo" not in [tool.name for tool in (await client.list_tools()).tools]:
                     await trio.sleep(0.05)
             assert json.loads(text_of(await client.call_tool("second__pid", {})))["code"] == "TOOL_NOT_FOUND"
+
+
+async def test_what_a_deep_agent_discovers_is_listed_and_announced(daemon):
+    changed = trio.Event()
+
+    async def hear(message):
+        if getattr(message, "method", "") == "notifications/tools/list_changed":
+            changed.set()
+
+    async with open_client(daemon, name="deep-one", message_handler=hear) as client:
+        assert [tool.name for tool in (await client.list_tools()).tools] == ["search_tools"]
+        found = await client.call_tool("search_tools", {"query": "echo a text"})
+        assert "mcp__steady__echo" in text_of(found)
+        await changed.wait()
+        names = [tool.name for tool in (await client.list_tools()).tools]
+        assert names == ["search_tools", "other__echo", "steady__echo"]
+        assert text_of(await client.call_tool("steady__echo", {"text": "hi"})) == "hi"

@@ -139,6 +139,8 @@ class Session:
             found=answer.found,
             ms=round((time.perf_counter() - started) * 1000, 2),
         )
+        if answer.exposes:
+            self.notify("catalog_changed", {"generation": self._evaluator.generation})
         return answer
 
     def describe(self, args: dict[str, Any]) -> dict[str, Any]:

@@ -34,6 +34,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     queries: Sequence[str] = ()  # of a search, for the activity feed
     found: int = 0
     described: Sequence[str] = ()  # names of tools whose definitions it shows
+    exposes: bool = False  # other tools stand beside the bridge from now on
 
 
 class Calls(msgspec.Struct, frozen=True, kw_only=True):

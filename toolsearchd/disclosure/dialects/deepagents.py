@@ -73,7 +73,7 @@ class DeepAgentsInterpreter(Interpreter):
             "exposed": [view.name_of(tool) for tool in turn.exposed],
             "found": len(matches),
         }
-        return Answer(value=text, fields=fields, queries=(query,), found=len(matches))
+        return Answer(value=text, fields=fields, queries=(query,), found=len(matches), exposes=turn.added > 0)
 
     def shown(self, view: View) -> list[dict[str, Any]]:
         return [view.direct(tool) for _, tool in _fitting(view, self.discovered, {})]
