@@ -27,6 +27,7 @@ from toolsearchd.actors.runtime_dir import RuntimeDir, activated_sockets
 from toolsearchd.actors.sessions import Sessions
 from toolsearchd.actors.standing import ENVIRONMENT
 from toolsearchd.actors.token_counts import TokenCounts
+from toolsearchd.actors.warm_catalog import WarmCatalog
 from toolsearchd.actors.watcher import Watcher
 from toolsearchd.actors.worker import Worker
 from toolsearchd.catalog.model import Source
@@ -63,14 +64,23 @@ class Daemon:
         self.limits = limits = watcher.settings.limits
         self.activity = Activity()
         self.worker = Worker(limits, environ)
+        self.warm_catalog = WarmCatalog(
+            state_dir=places.state_dir, snapshot=lambda: self.cataloger.snapshot, limits=limits
+        )
+        last = self.warm_catalog.load()
         self.fleet = Fleet(
             limits=limits,
             environ=environ,
             passed=lambda: watcher.settings.environment.pass_,
             publish=self._sources_changed,
+            known=last.sources,
         )
         self.cataloger = Cataloger(
-            sources=self._sources, options=self._analyzer_options, worker=self.worker, limits=limits
+            sources=self._sources,
+            options=self._analyzer_options,
+            worker=self.worker,
+            limits=limits,
+            snapshot=last,
         )
         self.token_counts = TokenCounts(worker=self.worker, state_dir=places.state_dir)
         self.evaluator = Evaluator(
@@ -135,6 +145,7 @@ class Daemon:
         await stages.start("worker", self.worker.run)
         await stages.start("token counts", self.token_counts.run)
         await stages.start("fleet", after(ready, self.fleet.run))
+        await stages.start("warm catalog", self.warm_catalog.run)
         await stages.start("cataloger", self.cataloger.run)
         await stages.start("evaluator", self.evaluator.run)
         await stages.start("dispatcher", self.dispatcher.run)
@@ -207,6 +218,7 @@ class Daemon:
 
     def _snapshot_changed(self, generation: int) -> None:
         self.evaluator.changed()
+        self.warm_catalog.changed()
         self.sessions.broadcast("catalog_changed", {"generation": generation})
 
 

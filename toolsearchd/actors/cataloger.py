@@ -42,7 +42,9 @@ class Cataloger:
         options: Callable[[], Mapping[str, Any]],
         worker: Worker,
         limits: Limits,
+        snapshot: Snapshot,
     ) -> None:
+        """`snapshot`: the first one, of an earlier run or empty."""
         self._sources = sources
         self._options = options
         self._worker = worker
@@ -51,7 +53,9 @@ class Cataloger:
         self._published = trio.Event()
         self._analyzers: dict[str, Analyzer] = {"default": make_analyzer("default", options())}
         self._memo: dict[tuple[str, str], Analysis] = {}
-        self.snapshot = Snapshot.empty()
+        for name in snapshot.indexes:
+            self._analyzers.setdefault(name, make_analyzer(name))
+        self.snapshot = snapshot
         self.on_snapshot: list[Callable[[int], None]] = []
         self.compile_ms = 0.0
 

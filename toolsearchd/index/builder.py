@@ -22,6 +22,7 @@ from toolsearchd.index.postings import Docs, Index, Posting, as_tuple, bitmap, n
 from toolsearchd.index.spellings import Spellings
 
 _POSTINGS_A_STEP = 2_000  # about 0.5 ms
+_POSTINGS_READ_A_STEP = 200
 _NAMES_A_STEP = 500
 
 
@@ -62,7 +63,18 @@ class Compile:
             # Most names are in lower case already: one string object serves every table.
             names.append((sys.intern(analysis.key.lower()), sys.intern(analysis.bare.lower())))
             yield True
-        postings = dict(previous.postings)
+        if not docs and not self._remove:
+            return
+        postings: dict[str, Posting] = {}
+        work = 0
+        if isinstance(previous.postings, dict):
+            postings = previous.postings.copy() if docs else previous.postings
+        else:  # read from a file: each is made now
+            for term, posting in previous.postings.items():
+                postings[term] = posting
+                work += 1
+                if work % _POSTINGS_READ_A_STEP == 0:
+                    yield True
         yield True
         work = 0
         while collected:

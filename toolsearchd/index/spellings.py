@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -29,7 +29,9 @@ class _Table(NamedTuple):
 class Spellings:
     """Grows only: indexes of one lineage share it. A term may have left the catalog since; ask the index."""
 
-    def __init__(self) -> None:
+    def __init__(self, terms: Iterable[str] = ()) -> None:
+        """`terms`: those known already; looked at when the first spelling is asked for."""
+        self._unread = terms
         self._terms: dict[tuple[str, int], list[str]] = {}
         self._tables: dict[tuple[str, int], _Table] = {}
 
@@ -73,6 +75,10 @@ class Spellings:
         ]
 
     def _table(self, first: str, length: int) -> _Table | None:
+        if self._unread:
+            unread, self._unread = self._unread, ()
+            for term in unread:
+                self.add(term)
         key = (first, length)
         terms = self._terms.get(key)
         if not terms:

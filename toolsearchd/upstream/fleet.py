@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -13,6 +13,7 @@ from toolsearchd.catalog.model import Source, SourceState
 from toolsearchd.config.model import ServerSpec
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
+from toolsearchd.upstream.listing import Listing, listing_of
 from toolsearchd.upstream.login_shell import is_bare, login_path
 from toolsearchd.upstream.process import environment_of
 from toolsearchd.upstream.upstream import Upstream
@@ -52,7 +53,10 @@ class Fleet:
         environ: Mapping[str, str],
         passed: Callable[[], tuple[str, ...]],
         publish: Callable[[], None],
+        known: Iterable[Source] = (),
     ) -> None:
+        """`known`: sources of an earlier run, whose tools stand until their servers come up."""
+        self._known = {source.spec_digest: source.definitions for source in known if source.spec_digest}
         self._limits = limits
         self._environ = dict(environ)
         self._passed = passed
@@ -80,10 +84,23 @@ class Fleet:
     def sources(self) -> tuple[Source, ...]:
         """The newest state of each desired server, in catalog order."""
         return tuple(
-            self._members[spec.name].source()
-            if spec.name in self._members
-            else Source(name=spec.name, state="starting", reason="starting", project=spec.project)
+            self._members[spec.name].source() if spec.name in self._members else self._expected(spec)
             for spec in self._desired
+        )
+
+    def _expected(self, spec: ServerSpec) -> Source:
+        """Of a server that nothing was done about yet."""
+        known = listing_of(spec, self._known.get(spec.digest, ())) if spec.enabled else Listing()
+        return Source(
+            name=spec.name,
+            state="starting",
+            reason="starting",
+            stale=bool(known.definitions),
+            definitions=known.definitions,
+            declared_tools=len(known.definitions),
+            project=spec.project,
+            pins=spec.pins,
+            spec_digest=spec.digest,
         )
 
     def status(self) -> list[dict[str, Any]]:
@@ -176,6 +193,7 @@ class Fleet:
             environment=self._environment_of,
             start_slots=self._start_slots,
             publish=self._publish,
+            known=listing_of(spec, self._known.pop(spec.digest, ())),
         )
         return _Member(spec, upstream, None)
 

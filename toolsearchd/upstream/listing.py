@@ -26,6 +26,12 @@ class Listing(msgspec.Struct, frozen=True):
         return tuple(definition.digest for definition in self.definitions)
 
 
+def listing_of(spec: ServerSpec, definitions: tuple[Definition, ...]) -> Listing:
+    """A listing of an earlier run, as far as the spec's filters still let it through."""
+    kept = tuple(d for d in definitions if keeps(d.name, spec.include, spec.exclude))
+    return Listing(definitions if len(kept) == len(definitions) else kept)
+
+
 class ListingCheck:
     """Checks a long list in steps, so that a caller can let others run in between."""
 

@@ -22,7 +22,7 @@ from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.upstream.backoff import Backoff, Breaker, ChangeBudget
 from toolsearchd.upstream.lines import LineReader
-from toolsearchd.upstream.listing import Listing
+from toolsearchd.upstream.listing import Listing, listing_of
 from toolsearchd.upstream.process import ServerProcess, StderrRing
 from toolsearchd.upstream.sdk import load_sdk
 from toolsearchd.upstream.words import words_of, words_of_spawn_error
@@ -51,7 +51,9 @@ class Upstream:
         environment: Callable[[ServerSpec], Awaitable[Mapping[str, str]]],
         start_slots: trio.CapacityLimiter,
         publish: Callable[[], None],
+        known: Listing,
     ) -> None:
+        """`known`: what the server listed in an earlier run; its tools stand until it comes up."""
         self.spec = spec
         self._limits = limits
         self._environment = environment
@@ -72,7 +74,8 @@ class Upstream:
         self._last_used = 0.0
         self.stderr = StderrRing(limits.stderr_ring_bytes)
         self.reader = LineReader(limits)
-        self.listing = Listing()
+        self.listing = known
+        self._known_before = bool(known.definitions)
         self.state: SourceState = "starting"
         self.reason = "starting"
         self.last_error = ""
@@ -83,7 +86,7 @@ class Upstream:
 
     def source(self) -> Source:
         # A server that is coming back keeps its tools listed: a catalog that flaps breaks prompt caches.
-        listed = self._ever_ready and self.state != "parked"
+        listed = (self._ever_ready or self._known_before) and self.state != "parked"
         return Source(
             name=self.spec.name,
             state=self.state,
@@ -127,6 +130,8 @@ class Upstream:
         self._slots.total_tokens = spec.max_concurrency
         if (old.include, old.exclude) != (spec.include, spec.exclude):
             self._tools_changed.set()
+            if self._connection is None:
+                self.listing = listing_of(spec, self.listing.definitions)
         if old.start == "lazy" and spec.start == "eager":
             self._awaited.set()
 

@@ -1,0 +1,119 @@
+"""A start answers from the last run's catalog, before any server is up; nothing damaged or excluded shows."""
+
+import shlex
+
+import pytest
+
+from tests.daemon import DaemonProcess, wait_until
+from tests.servers.zoo import zoo
+
+
+def gated(gate, *tools):
+    """A server that comes up once the file `gate` exists."""
+    server = zoo("steady", *tools)
+    command = shlex.join([server["command"], *server["args"]])
+    return {
+        "command": "sh",
+        "args": ["-c", f"while [ ! -e {shlex.quote(str(gate))} ]; do sleep 0.05; done; exec {command}"],
+    }
+
+
+@pytest.fixture
+def gate(tmp_path):
+    gate = tmp_path / "gate"
+    gate.touch()
+    return gate
+
+
+@pytest.fixture
+def daemon(tmp_path, gate):
+    """Stopped, after a run in which its server was up."""
+    daemon = DaemonProcess(tmp_path, servers={"one": gated(gate, "echo", "pid", "erase")})
+    with daemon:
+        daemon.wait_servers("one")
+        assert finds(daemon, "echo")
+    gate.unlink()
+    return daemon
+
+
+def finds(daemon, query):
+    found = daemon.ctl("search", query)[1]["results"][0]
+    return found["matches"] + found["near"]
+
+
+def state(daemon):
+    return daemon.server("one")["state"]
+
+
+def test_the_last_catalog_answers_before_the_server_is_up(daemon, gate):
+    with daemon.start():
+        assert "mcp__one__echo" in finds(daemon, "echo")
+        assert state(daemon) == "starting"
+        described = daemon.ctl("describe", "mcp__one__echo")[1]["tools"]["mcp__one__echo"]
+        assert described["parameters"]["properties"]
+        generation = daemon.ctl("status")[1]["generation"]
+        gate.touch()
+        daemon.wait_servers("one")
+        status, reply = daemon.ctl("call", "mcp__one__echo", '{"text": "up"}')
+        assert status == 0, reply
+        assert daemon.ctl("status")[1]["generation"] >= generation > 0
+
+
+def test_a_tool_excluded_meanwhile_is_not_shown(daemon, gate):
+    entry = gated(gate, "echo", "pid", "erase") | {"tools": {"exclude": ["erase"]}}
+    daemon.write_servers({"one": entry})
+    with daemon.start():
+        assert "mcp__one__echo" in finds(daemon, "echo")
+        assert "mcp__one__erase" not in finds(daemon, "erase everything")
+
+
+def test_a_server_that_is_configured_otherwise_shows_nothing_of_the_old_one(daemon, gate):
+    daemon.write_servers({"one": gated(gate, "echo", "pid")})
+    with daemon.start():
+        assert finds(daemon, "echo") == []
+
+
+def test_what_changed_meanwhile_replaces_what_was_kept(daemon, gate, tmp_path):
+    """The server's command is the same, what it offers is not: its answer counts, and is kept in turn."""
+    tools = tmp_path / "tools"
+    tools.write_text("echo")
+    server = zoo("steady")
+    command = shlex.join([server["command"], *server["args"]])
+    script = f"while [ ! -e {gate} ]; do sleep 0.05; done; exec {command} $(cat {tools})"
+    daemon.write_servers({"two": {"command": "sh", "args": ["-c", script]}})
+    gate.touch()
+    with daemon.start():
+        daemon.wait_servers("two")
+        assert finds(daemon, "echo") == ["mcp__two__echo"]
+    gate.unlink()
+    tools.write_text("erase")
+    with daemon.start():
+        assert finds(daemon, "echo") == ["mcp__two__echo"]
+        gate.touch()
+        wait_until(lambda: finds(daemon, "erase everything") == ["mcp__two__erase"])
+        assert finds(daemon, "echo") == []
+    gate.unlink()
+    with daemon.start():
+        assert finds(daemon, "erase everything") == ["mcp__two__erase"]
+
+
+@pytest.mark.parametrize("damage", ["bit", "cut", "empty", "other"])
+def test_a_damaged_catalog_is_said_and_not_used(daemon, gate, damage):
+    kept = daemon.state_dir / "catalog"
+    whole = kept.read_bytes()
+    assert kept.stat().st_mode & 0o077 == 0
+    middle = len(whole) // 2
+    kept.write_bytes(
+        {
+            "bit": whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :],
+            "cut": whole[:middle],
+            "empty": b"",
+            "other": b"not a catalog at all",
+        }[damage]
+    )
+    with daemon.start():
+        assert finds(daemon, "echo") == []
+        assert "is not used, tools are found as their servers come up" in daemon.log.read_text()
+        gate.touch()
+        daemon.wait_servers("one")
+        assert "mcp__one__echo" in finds(daemon, "echo")
