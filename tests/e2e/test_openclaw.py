@@ -146,6 +146,15 @@ def test_options_come_from_the_profile(daemon):
         assert (assembled["tier"], "tool_search" in tool_names(assembled)) == (0, False)
 
 
+def test_a_model_of_this_machine_gets_fewer_candidates(daemon):
+    with agent(daemon, dialect="openclaw", provider="ollama", model="small") as wire:
+        limits = wire.welcome["options"]
+        assert (limits["searchDefaultLimit"], limits["maxSearchLimit"]) == (5, 10)
+        assert (
+            len(use(wire, "tool_search", query="echo sleep error erase connect steps process")["value"]) == 5
+        )
+
+
 def test_code_mode_is_not_offered(daemon):
     with agent(daemon, client="coded-1") as wire:
         assert wire.welcome["options"]["mode"] == "code"

@@ -37,7 +37,7 @@ def view_of(*sources: Source, dialect: str = "openclaw", options: dict[str, Any]
         compile_snapshot(Snapshot.empty(), sources, _ANALYZERS),
         Grant(),
         dialect=chosen,
-        settings=chosen.settings_of(ToolSearch(), Profile(options=options or {})),
+        settings=chosen.settings_of(ToolSearch(), Profile(options=options or {}), False),
         limits=Limits(),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import weakref
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from tests.unit.disclosure_catalog import exact, source
 from tests.unit.openclaw_catalog import interpreter, tool_source, view_of
-from toolsearchd.config.openclaw import read_options, resolve_options
+from toolsearchd.config.openclaw import is_local_model, read_options, resolve_options
 from toolsearchd.config.settings import load_settings
 from toolsearchd.disclosure.dialects.openclaw import catalog_of
 from toolsearchd.disclosure.dialects.openclaw_directory import render_directory
@@ -440,6 +441,14 @@ def test_all_rows_lose_detail_together_and_then_rows_go():
     assert text.count("- tool_") > 20
 
 
+def test_what_is_shown_directly_has_a_function_s_name():
+    view = seen(*ISSUES, *TRUSTED, toolSearch=False)
+    fields = view.assemble(context_length=None, count=len, separate_listing=True).fields
+    names = [tool["function"]["name"] for tool in fields["tools"]]
+    assert len(names) == 5
+    assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name) for name in names)
+
+
 def test_the_bridge_never_holds_a_server_s_words():
     for separate in (True, False):
         view = seen(*ISSUES)
@@ -498,6 +507,30 @@ def test_limits_of_a_config(given, default, most):
     assert (found.search_default_limit, found.max_search_limit) == (default, most)
 
 
+@pytest.mark.parametrize(
+    ("provider", "model", "base_url", "local"),
+    [
+        ("ollama", "qwen3", "", True),
+        ("", "ollama/qwen3", "", True),
+        ("LMStudio", "some-model", "", True),
+        ("openai", "gpt", "", False),
+        ("", "qwen3", "", False),
+        ("custom", "m", "http://localhost:8000/v1", True),
+        ("custom", "m", "http://127.0.0.1:8000", True),
+        ("custom", "m", "http://[::1]:8000/v1", True),
+        ("ollama", "m", "https://ollama.example.com", False),
+        ("custom", "m", "https://localhost.example.com/v1", False),
+        ("custom", "m", "https://user@127.0.0.1:8000", True),
+    ],
+)
+def test_a_local_model_gets_smaller_limits(provider, model, base_url, local):
+    assert is_local_model(provider, model, base_url) == local
+    found = read_options({"toolSearch": {"mode": "tools"}}, local, generation="g2")
+    assert (found["searchDefaultLimit"], found["maxSearchLimit"]) == ((5, 10) if local else (8, 20))
+    own = read_options({"toolSearch": {"mode": "tools", "maxSearchLimit": 40}}, local, generation="g2")
+    assert own["maxSearchLimit"] == 40
+
+
 def test_code_timeouts_are_clamped():
     values = [
         resolve_options({"toolSearch": {"codeTimeoutMs": ms}}, "g1").code_timeout_ms for ms in (1, 10**9, "x")
@@ -511,7 +544,7 @@ def test_code_timeouts_are_clamped():
 )
 def test_the_third_generation_refuses_code_mode_by_name(section, path):
     options = {"tools": {"toolSearch": section}}
-    error = refused(lambda: read_options(options, "g3"))
+    error = refused(lambda: read_options(options, False, generation="g3"))
     assert (error.code, error.fields["path"]) == ("BAD_CONFIG", path)
     assert path in error.message
     profile = {"profiles": {"claw": {"dialect": "openclaw-g3", "options": options}}}

@@ -50,6 +50,7 @@ class ViewKey(msgspec.Struct, frozen=True, kw_only=True):
     encoding: str | None = None
     model: str | None = None
     separate_listing: bool = False
+    local_model: bool = False  # it runs on this machine
     owner: str = ""  # the session whose own tools are in view; empty: none are
 
 
@@ -69,7 +70,7 @@ class Evaluator:
         self._limits = limits
         self._overlays = Overlays(lambda: cataloger.snapshot, limits)
         self._overlays.on_laid = self._drop
-        self._views: dict[tuple[Grant, str, str, str], View] = {}
+        self._views: dict[tuple[Grant, str, str, str, bool], View] = {}
         self._assembled: dict[ViewKey, Assembled] = {}  # of the newest snapshot
         self._in_use: dict[ViewKey, None] = {}  # recently assembled keys, newest last
         self._texts = ToolTexts()  # cleaned and shortened once per definition, for all views
@@ -125,7 +126,8 @@ class Evaluator:
 
     def view(self, key: ViewKey) -> View:
         """The key's view of the newest snapshot."""
-        cached = (key.grant, key.dialect, key.profile, key.owner)
+        local_model = key.local_model and DIALECTS[key.dialect].settings_of is not None
+        cached = (key.grant, key.dialect, key.profile, key.owner, local_model)
         view = self._views.get(cached)
         if view is None:
             profile = self._settings().profiles.get(key.profile)
@@ -223,7 +225,9 @@ class Evaluator:
         settings, dialect = self._settings(), DIALECTS[key.dialect]
         profile = settings.profiles.get(key.profile)
         under = settings_under(settings.tool_search, dialect.presets, profile)
-        return under if dialect.settings_of is None else dialect.settings_of(under, profile)
+        if dialect.settings_of is None:
+            return under
+        return dialect.settings_of(under, profile, key.local_model)
 
     def changed(self) -> None:
         """There is a new snapshot, or other settings: every view is made anew."""

@@ -68,7 +68,7 @@ class Sessions:
         told = Told(context_length=hello.context_length, encoding=hello.encoding, model=hello.model)
         key, _ = key_of(hello, standing, told, self._disclosure)
         read_options, how = DIALECTS[key.dialect].read_options, standing.how
-        options = read_options(how.options if how else {}) if read_options else None
+        options = read_options(how.options if how else {}, key.local_model) if read_options else None
         await self._evaluator.prepare(key)
         session = Session(
             hello=hello,

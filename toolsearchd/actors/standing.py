@@ -9,6 +9,7 @@ import msgspec
 
 from toolsearchd.actors.evaluator import ViewKey
 from toolsearchd.catalog.grant import Grant
+from toolsearchd.config.openclaw import is_local_model
 from toolsearchd.config.profile import Profile
 from toolsearchd.disclosure.manifest import Model
 from toolsearchd.disclosure.precedence import Choice, choose
@@ -85,6 +86,12 @@ def key_of(hello: Hello, standing: Standing, told: Told, environment: str | None
     Raises BAD_ARGUMENTS for a dialect or a disclosure that does not exist.
     """
     how = standing.how
+    model = Model(
+        model_id=told.model or "",
+        provider=hello.provider or "",
+        api=hello.api or "",
+        base_url=hello.base_url or "",
+    )
     choice = choose(
         direct_by=(
             (hello.disclosure, "disclosure"),
@@ -95,12 +102,7 @@ def key_of(hello: Hello, standing: Standing, told: Told, environment: str | None
             (how.dialect if how else None, f"the profile {standing.profile}: dialect"),
         ),
         client="" if hello.mcp else hello.client,  # the door has a dialect of its own
-        model=Model(
-            model_id=told.model or "",
-            provider=hello.provider or "",
-            api=hello.api or "",
-            base_url=hello.base_url or "",
-        ),
+        model=model,
     )
     key = ViewKey(
         grant=standing.grant,
@@ -110,6 +112,7 @@ def key_of(hello: Hello, standing: Standing, told: Told, environment: str | None
         encoding=told.encoding or (how.encoding if how else None),
         model=told.model,
         separate_listing=hello.listing == "separate",
+        local_model=is_local_model(model.provider, model.model_id, model.base_url),
     )
     return key, choice
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -22,6 +23,10 @@ _KEYS = ("enabled", "mode", "searchDefaultLimit", "maxSearchLimit", "codeTimeout
 _MODES: tuple[Mode, ...] = ("code", "tools", "directory")
 MOST_MATCHES = 50  # whatever maxSearchLimit says
 _DEFAULT_MOST, _DEFAULT_LIMIT = 20, 8
+_LOCAL_MOST, _LOCAL_LIMIT = 10, 5  # of models that run on this machine: they are small
+_LOCAL_PROVIDERS = ("ollama", "lmstudio", "lm-studio")
+_LOOPBACK = re.compile(r"(?:localhost|127\.\d+\.\d+\.\d+|\[::1\]|::1|0\.0\.0\.0)", re.IGNORECASE)
+_HOST = re.compile(r"^[a-z][a-z0-9+.-]*://(?:[^/@]*@)?(\[[^\]]*\]|[^/:?#]*)", re.IGNORECASE)
 _DEFAULT_CODE_MS = 10_000
 
 
@@ -35,8 +40,19 @@ class OpenclawOptions(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
     code_timeout_ms: int = _DEFAULT_CODE_MS
 
 
-def resolve_options(options: Mapping[str, Any], generation: Generation) -> OpenclawOptions:
+def is_local_model(provider: str, model: str, base_url: str) -> bool:
+    """Does this machine serve the model? The address says so; without one, the provider's name."""
+    if base_url:
+        host = _HOST.match(base_url)
+        return host is not None and _LOOPBACK.fullmatch(host[1]) is not None
+    return (provider or model.partition("/")[0]).strip().lower() in _LOCAL_PROVIDERS
+
+
+def resolve_options(
+    options: Mapping[str, Any], generation: Generation, *, local: bool = False
+) -> OpenclawOptions:
     """The effective options of that system's config: `{tools: {toolSearch: …}}`, or its `toolSearch` alone.
+    `local`: the model runs on this machine, and limits that are not given are smaller.
 
     Odd values give way to defaults silently, as they do there; what `read_options` refuses is read as that
     system's own repair would have it.
@@ -47,11 +63,11 @@ def resolve_options(options: Mapping[str, Any], generation: Generation) -> Openc
         configured = generation == "g3" or any(key != "enabled" for key in section)
         mode = _mode(section.get("mode"), unset_mode)
         mode = "tools" if generation == "g3" and mode == "code" else mode
-        return _made(section, enabled=_flag(section, configured), mode=mode)
+        return _made(section, enabled=_flag(section, configured), mode=mode, local=local)
     if isinstance(section, bool):
-        return _made({}, enabled=section, mode=unset_mode)
+        return _made({}, enabled=section, mode=unset_mode, local=local)
     enabled = generation != "g1"
-    return _made({}, enabled=enabled, mode="tools" if enabled else unset_mode)
+    return _made({}, enabled=enabled, mode="tools" if enabled else unset_mode, local=local)
 
 
 def refused_option(options: Mapping[str, Any], generation: Generation) -> tuple[tuple[str, ...], str] | None:
@@ -65,13 +81,13 @@ def refused_option(options: Mapping[str, Any], generation: Generation) -> tuple[
     return None
 
 
-def read_options(options: Mapping[str, Any], generation: Generation) -> dict[str, Any]:
+def read_options(options: Mapping[str, Any], local: bool, *, generation: Generation) -> dict[str, Any]:
     """The effective options as a map in that system's words. Raises BAD_CONFIG, naming the key."""
     refused = refused_option(options, generation)
     if refused is not None:
         path = ".".join(refused[0])
         raise ToolsearchdError("BAD_CONFIG", f"{path}: {refused[1]}", path=path)
-    found = msgspec.to_builtins(resolve_options(options, generation))
+    found = msgspec.to_builtins(resolve_options(options, generation, local=local))
     assert isinstance(found, dict)
     return found
 
@@ -105,13 +121,14 @@ def _section(options: Mapping[str, Any]) -> object:
     return _place(options)[1]
 
 
-def _made(section: Mapping[str, Any], *, enabled: bool, mode: Mode) -> OpenclawOptions:
-    most = min(MOST_MATCHES, _positive(section.get("maxSearchLimit"), _DEFAULT_MOST))
+def _made(section: Mapping[str, Any], *, enabled: bool, mode: Mode, local: bool) -> OpenclawOptions:
+    default_most, default_limit = (_LOCAL_MOST, _LOCAL_LIMIT) if local else (_DEFAULT_MOST, _DEFAULT_LIMIT)
+    most = min(MOST_MATCHES, _positive(section.get("maxSearchLimit"), default_most))
     code_ms = _positive(section.get("codeTimeoutMs"), _DEFAULT_CODE_MS)
     return OpenclawOptions(
         enabled=enabled,
         mode=mode,
-        search_default_limit=min(most, _positive(section.get("searchDefaultLimit"), _DEFAULT_LIMIT)),
+        search_default_limit=min(most, _positive(section.get("searchDefaultLimit"), default_limit)),
         max_search_limit=most,
         code_timeout_ms=max(1_000, min(60_000, code_ms)),
     )

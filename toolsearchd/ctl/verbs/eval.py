@@ -165,11 +165,16 @@ def _ranked(reply: dict[str, Any], dialect: str) -> tuple[list[str], list[str], 
         tools = {tool["name"]: tool for tool in reply["matches"]}
         return list(tools), [], tools
     if isinstance(reply.get("value"), list):
-        tools = {tool["id"]: {"source_name": tool["sourceName"]} for tool in reply["value"]}
+        tools = {_plain_of(tool): tool | {"source_name": tool["sourceName"]} for tool in reply["value"]}
         return list(tools), [], tools
     raise ToolsearchdError(
         "BAD_ARGUMENTS", f"dialect {dialect} answers in prose, without a ranked list: take another profile"
     )
+
+
+def _plain_of(candidate: dict[str, Any]) -> str:
+    """`server/tool` of an OpenClaw candidate."""
+    return f"{candidate.get('mcp', {}).get('serverName', candidate['sourceName'])}/{candidate['name']}"
 
 
 def _names_of(relevant: Collection[str], dialect: str) -> dict[str, str]:

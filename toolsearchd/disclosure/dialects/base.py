@@ -104,9 +104,10 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     curated_defer: tuple[str, ...] = ()  # core tools hidden all the same, where the config names none
     texts: BridgeTexts = TEXTS
     presets: Mapping[str, Any] = {}  # settings of tool_search in force where the config keeps its defaults
-    settings_of: Callable[[ToolSearch, Profile | None], ToolSearch] | None = None
-    """The settings in force, from those so far, where a profile's `options` are of another system's shape."""
-    read_options: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None
+    settings_of: Callable[[ToolSearch, Profile | None, bool], ToolSearch] | None = None
+    """The settings in force where a profile's `options` are of another system's shape: from those so far, the
+    profile, and whether the model runs on this machine."""
+    read_options: Callable[[Mapping[str, Any], bool], dict[str, Any]] | None = None
     """The effective values of such options, for `welcome`. Raises BAD_CONFIG where they can't be served."""
     prepare_of: Callable[[View], Iterator[None]] | None = None
     """What its first search needs, in small steps; driven before the view is assembled."""

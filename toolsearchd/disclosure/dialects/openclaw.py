@@ -47,7 +47,6 @@ from toolsearchd.disclosure.dialects.openclaw_requests import (
 from toolsearchd.disclosure.listing import NO_LISTING, Listing
 from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.errors import ToolsearchdError
-from toolsearchd.index.openclaw import tool_id
 
 if TYPE_CHECKING:
     from toolsearchd.disclosure.view import View
@@ -230,8 +229,10 @@ def _directory(generation: Generation, view: View, context_length: int | None) -
     return render_directory(entries, budget_chars(context_length), names=NAMES[generation])
 
 
-def _settings(generation: Generation, settings: ToolSearch, profile: Profile | None) -> ToolSearch:
-    own = resolve_options(profile.options if profile else {}, generation)
+def _settings(
+    generation: Generation, settings: ToolSearch, profile: Profile | None, local: bool
+) -> ToolSearch:
+    own = resolve_options(profile.options if profile else {}, generation, local=local)
     return msgspec.structs.replace(
         settings,
         enabled="on" if own.enabled and settings.enabled != "off" else "off",
@@ -246,10 +247,6 @@ def _tool_of(view: View, name: str) -> Tool | None:
     return found[0].tool if len(found) == 1 else None
 
 
-def _name(tool: Tool) -> str:
-    return tool_id(tool.kind, tool.server, tool.name)
-
-
 _INTERPRETERS = {kind.generation: kind for kind in (FirstInterpreter, OpenclawInterpreter, ThirdInterpreter)}
 
 
@@ -257,7 +254,7 @@ def _dialect(name: str, generation: Generation) -> Dialect:
     return Dialect(
         name=name,
         ranker="openclaw",
-        name_of=_name,
+        name_of=lambda tool: tool.public_name,  # as a function of its own; ids are no functions' names
         source_name_of=lambda tool: tool.server,
         max_queries=MOST_ENTRIES,
         max_names=1,
