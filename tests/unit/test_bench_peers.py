@@ -86,7 +86,7 @@ def test_who_can_not_be_measured_is_a_row_with_the_reason(tmp_path):
         "small": (Peer("small", "sqlite_fts5", most_tools=2, because="it is small"), HERE),
         "dead": (Peer("dead", "ours", ("no-such-ranker",)), HERE),
     }
-    rows = list(speed(ready, TOOLS, ["send mail", "surname"], 3, tmp_path))
+    rows = list(speed(ready, TOOLS, ["send mail", "surname"], tmp_path))
     table = speed_table(rows, {"odd": "not installed: no such thing"})
     assert "| small | not asked above 2 tools: it is small |" in table
     assert "| dead | KeyError: 'no-such-ranker' |" in table

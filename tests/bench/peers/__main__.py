@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from tests.bench.peers.catalogs import LARGE, SIZES, data_sets, pooled
+from tests.bench.peers.catalogs import LARGE, SIZES, bytes_of, data_sets, pooled, sized
 from tests.bench.peers.measure import Ready, quality, speed
 from tests.bench.peers.pictures import draw
 from tests.bench.peers.registry import PEERS
@@ -42,9 +42,14 @@ def main() -> None:
         if not args.quality:
             pool, distinct = pooled(sets)
             for size in (*SIZES, LARGE) if args.large else SIZES:
-                of_size = list(speed(ready, pool, distinct, size, Path(work)))
+                catalog = sized(pool, size)
+                mean_bytes = sum(map(bytes_of, catalog)) / size
+                of_size = list(speed(ready, catalog, distinct, Path(work)))
                 times += of_size
-                print(f"\n{size:,} tools, {len(distinct):,} distinct queries, limit 5:")
+                print(
+                    f"\n{size:,} tools of {mean_bytes:,.0f} bytes on average, "
+                    f"{len(distinct):,} distinct queries, limit 5:"
+                )
                 print(f"\n{speed_table(of_size, absent)}", flush=True)
     OUT.mkdir(exist_ok=True)
     (OUT / "peers.json").write_text(json.dumps({"quality": rows, "speed": times}, indent=1), "utf-8")

@@ -61,23 +61,30 @@ def sized(pool: list[Tool], size: int) -> list[Tool]:
     chance = random.Random(size)
     made = list(pool[:size])
     while len(made) < size:
-        tool = dict(chance.choice(pool))
-        parts = [tool]
-        while size >= LARGE and sum(map(_bytes, parts)) < LARGE_TOOL_BYTES:
-            parts.append(chance.choice(pool))
-        word = chance.choice(chance.choice(pool)["name"].replace("-", "_").split("_"))
-        properties: dict[str, Any] = {}
-        for part in parts:
-            properties |= (part.get("input_schema") or {}).get("properties") or {}
-        made.append(
-            {
-                "server": tool["server"],
-                "name": f"{tool['name']}_{word}_{len(made)}",
-                "description": " ".join([*(part.get("description") or "" for part in parts), word]),
-                "input_schema": {"type": "object", "properties": properties},
-            }
-        )
+        tool = _made_up(chance, pool, LARGE_TOOL_BYTES if size >= LARGE else 0)
+        made.append(tool | {"name": f"{tool['name']}_{len(made)}"})
     return made
+
+
+def _made_up(chance: random.Random, pool: list[Tool], least_bytes: int) -> Tool:
+    """One of the pool's tools with a further word in its name, and with others' texts up to this size."""
+    first = chance.choice(pool)
+    word = chance.choice(chance.choice(pool)["name"].replace("-", "_").split("_"))
+    properties = dict((first.get("input_schema") or {}).get("properties") or {})
+    texts = [first.get("description") or "", word]
+    size = bytes_of(first)
+    while size < least_bytes:
+        other = chance.choice(pool)
+        more = (other.get("input_schema") or {}).get("properties") or {}
+        properties |= more
+        texts.append(other.get("description") or "")
+        size += len(texts[-1]) + len(json.dumps(more))
+    return {
+        "server": first["server"],
+        "name": f"{first['name']}_{word}",
+        "description": " ".join(texts),
+        "input_schema": {"type": "object", "properties": properties},
+    }
 
 
 def written(tools: list[Tool], path: Path) -> Path:
@@ -91,5 +98,5 @@ def unpacked(path: Path) -> list[bytes]:
     return lzma.decompress(path.read_bytes()).splitlines()
 
 
-def _bytes(tool: Tool) -> int:
-    return len(json.dumps(tool))
+def bytes_of(tool: Tool) -> int:
+    return len(json.dumps(tool, ensure_ascii=False).encode())

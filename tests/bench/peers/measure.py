@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from tests.bench.peers.catalogs import DataSet, Tool, sized, written
+from tests.bench.peers.catalogs import DataSet, Tool, written
 from tests.bench.peers.process import PeerFailedError, PeerProcess
 from tests.bench.peers.registry import Peer
 from toolsearchd.index.evaluate import MEASURES, figures, judge, limit_for
@@ -78,9 +78,10 @@ def _summary(cells: dict[tuple[str, str], Row]) -> Row:
     }
 
 
-def speed(ready: Ready, pool: list[Tool], queries: list[str], size: int, work: Path) -> Iterator[Row]:
-    """One row per peer at this size. All peers hold the same catalog at once and are asked in turns."""
-    file = written(sized(pool, size), work / f"sized{size}.jsonl")
+def speed(ready: Ready, tools: list[Tool], queries: list[str], work: Path) -> Iterator[Row]:
+    """One row per peer. All peers hold the same catalog at once and are asked in turns."""
+    size = len(tools)
+    file = written(tools, work / f"sized{size}.jsonl")
     rows: dict[str, Row] = {}
     with contextlib.ExitStack() as open_processes:
         running: dict[str, PeerProcess] = {}
