@@ -155,6 +155,36 @@ def test_a_model_of_this_machine_gets_fewer_candidates(daemon):
         )
 
 
+WEATHER = {
+    "name": "weather_report",
+    "description": "Tell the weather of a place.",
+    "parameters": {"type": "object", "properties": {"place": {"type": "string"}}, "required": ["place"]},
+    "core": False,
+}
+
+
+def test_the_agent_s_own_tools_are_trusted(daemon):
+    with agent(daemon, dialect="openclaw-g3", tools=[WEATHER]) as wire:
+        listing = wire.ask({"op": "assemble", "id": "a"})["listing"]
+        assert "- weather_report (plugin): Tell the weather of a place." in listing
+        assert "echo" not in listing
+        (found,) = use(wire, "tool_search", query="weather", limit=1)["value"]
+        assert (found["id"], found["input"]) == ("openclaw:plugin:weather_report", "{ place: string }")
+
+        refused = use(wire, "dispatch_action", id=found["id"], args={"plcae": "Oslo"})["value"]
+        assert refused["status"] == "error"
+        assert "Did you mean place instead of plcae?" in refused["result"]["message"]
+
+        arguments = {"name": "weather_report", "args": {"place": "Oslo"}}
+        wire.send({"op": "use", "id": "w", "tool": "dispatch_action", "arguments": arguments})
+        asked = wire.recv()
+        assert (asked["op"], asked["arguments"]) == ("call_requested", {"place": "Oslo"})
+        wire.send({"op": "call_result", "id": "r", "call": asked["call"], "response": "rain"})
+        replies = {reply["id"]: reply for reply in (wire.recv(), wire.recv())}
+        assert replies["w"]["value"]["tool"]["source"] == "openclaw"
+        assert "rain" in replies["w"]["text"]
+
+
 def test_code_mode_is_not_offered(daemon):
     with agent(daemon, client="coded-1") as wire:
         assert wire.welcome["options"]["mode"] == "code"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.unit.disclosure_catalog import source
 from toolsearchd.catalog.compile import compile_snapshot
 from toolsearchd.catalog.grant import Grant
@@ -14,6 +16,7 @@ from toolsearchd.config.tool_search import ToolSearch
 from toolsearchd.disclosure.dialects import DIALECTS
 from toolsearchd.disclosure.dialects.base import Interpreter
 from toolsearchd.disclosure.view import View
+from toolsearchd.errors import ToolsearchdError
 from toolsearchd.index.analyzer import make_analyzer
 from toolsearchd.limits import Limits
 
@@ -44,3 +47,43 @@ def view_of(*sources: Source, dialect: str = "openclaw", options: dict[str, Any]
 
 def interpreter(view: View) -> Interpreter:
     return view.dialect.interpreter()
+
+
+ISSUES = [
+    {"server": "github", "name": "create_issue", "description": "Create a new issue in a repository"},
+    {"server": "gitlab", "name": "create_issue", "description": "Create an issue"},
+    {"server": "calendar", "name": "create_event", "description": "Schedule a calendar event"},
+]
+TRUSTED = [
+    {
+        "server": "core",
+        "source": "openclaw",
+        "name": "read_file",
+        "description": "Read a file of the workspace",
+        "inputSchema": {
+            "type": "object",
+            "properties": {"path": {"type": "string"}, "limit": {"type": "integer"}},
+            "required": ["path"],
+        },
+        "outputSchema": {"type": "object", "properties": {"text": {"type": "string"}}},
+    },
+    {"server": "browser", "source": "openclaw", "name": "open_page", "description": "Open a page " * 30},
+]
+
+
+def seen(*tools: dict[str, Any], dialect: str = "openclaw", **options: Any) -> View:
+    return view_of(*tool_source(list(tools)), dialect=dialect, options=options)
+
+
+def search(view: View, **args: Any) -> Any:
+    return interpreter(view).search(view, args).value
+
+
+def ids(view: View, query: str, **args: Any) -> list[str]:
+    return [candidate["id"] for candidate in search(view, query=query, **args)]
+
+
+def refused(run: Any) -> ToolsearchdError:
+    with pytest.raises(ToolsearchdError) as caught:
+        run()
+    return caught.value

@@ -132,10 +132,16 @@ class OpenclawInterpreter(Interpreter):
 
     def calls(self, view: View, args: Mapping[str, Any]) -> Calls:
         request = parse_call(args)
-        entry = catalog_of(view).find_one(request.selectors, self._hint)
+        catalog = catalog_of(view)
+        entry = catalog.find_one(tuple(request.selectors.values()), self._hint)
+        given = request.input
+        if request.is_flat:
+            # A `name` beside `id` that names no tool is the tool's own parameter, where it has one so called.
+            loose = {key: value for key, value in request.selectors.items() if not catalog.named(value)}
+            given = {key: loose[key] for key in entry.parameters() & loose.keys()} | given
         return Calls(
-            args={"calls": [{"name": entry.tool.public_name, "arguments": request.input}]},
-            value_of=lambda reply: envelope(entry, request.input, reply["results"][0]),
+            args={"calls": [{"name": entry.tool.public_name, "arguments": given}]},
+            value_of=lambda reply: envelope(entry, given, reply["results"][0]),
             text_of=envelope_text,
         )
 

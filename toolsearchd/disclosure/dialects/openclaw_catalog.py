@@ -62,6 +62,11 @@ class Entry:
     def description(self) -> str:
         return excerpt(self.tool.definition.description, LONGEST_DESCRIPTION)
 
+    def parameters(self) -> set[str]:
+        """Names of its top-level parameters."""
+        properties = msgspec.json.decode(self.tool.definition.input_schema).get("properties")
+        return set(properties) if isinstance(properties, dict) else set()
+
     def candidate(self) -> dict[str, Any]:
         """What a search says of it."""
         definition = self.tool.definition
@@ -180,9 +185,9 @@ class Catalog:
         near = self.suggestions(needle)
         meant = f" Did you mean: {', '.join(near)}?" if near else ""
         server = self._server_of.get(tuple(needle.split(":")[:2]))
-        down = [source for source in self._sources if source.name == server and not source.available]
+        down = [one for one in self.unavailable() if server is not None and one["name"] == plain_line(server)]
         if down:
-            meant = f" Its server is {down[0].state}: {plain_line(down[0].reason)[:_REASON_CHARS]}.{meant}"
+            meant = f" Its server is {down[0]['state']}: {down[0]['reason']}.{meant}"
         raise ToolsearchdError(
             "TOOL_NOT_FOUND", f"Unknown tool id: {_shown(needle)}.{meant} {hint}", near=near
         )

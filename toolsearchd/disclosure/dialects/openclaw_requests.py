@@ -9,6 +9,7 @@ import msgspec
 
 from toolsearchd.config.openclaw import positive_integer
 from toolsearchd.config.tool_search import ToolSearch
+from toolsearchd.disclosure.sanitise import clean
 from toolsearchd.errors import ToolsearchdError
 
 SELECTORS = ("id", "toolId", "name")
@@ -29,8 +30,9 @@ class SearchRequest(NamedTuple):
 
 
 class CallRequest(NamedTuple):
-    selectors: list[str]  # as they came, all of one call
+    selectors: dict[str, str]  # key → what it names
     input: dict[str, Any]
+    is_flat: bool  # the input stood beside the selectors
 
 
 def refuse(message: str, **fields: Any) -> NoReturn:
@@ -41,7 +43,7 @@ def parse_single(args: Mapping[str, Any], settings: ToolSearch) -> SearchRequest
     """The first generation's arguments: `query` and `limit`. Raises BAD_ARGUMENTS."""
     if not isinstance(args.get("query"), str):
         refuse("query must be a string.", field="query")
-    return SearchRequest([Query(args["query"], _limit(_top_limit(args), settings))], is_batch=False)
+    return SearchRequest([Query(clean(args["query"]), _limit(_top_limit(args), settings))], is_batch=False)
 
 
 def parse_search(args: Mapping[str, Any], settings: ToolSearch) -> SearchRequest:
@@ -56,10 +58,10 @@ def parse_search(args: Mapping[str, Any], settings: ToolSearch) -> SearchRequest
     if queries is not None and (not isinstance(queries, list | tuple) or not (queries or usable)):
         refuse("queries must be a non-empty array.", field="queries")
     if not queries:
-        return SearchRequest([Query(query or "", _limit(limit, settings))], is_batch=False)
+        return SearchRequest([Query(clean(query or ""), _limit(limit, settings))], is_batch=False)
     entries = [_entry(at, item, settings) for at, item in enumerate(queries)]
     if usable:
-        entries.insert(0, Query(str(query), _limit(limit, settings)))
+        entries.insert(0, Query(clean(str(query)), _limit(limit, settings)))
     elif limit is not None:
         refuse("limit belongs to query; with queries, set limit in each entry.", field="limit")
     _check_bounds(entries)
@@ -102,7 +104,7 @@ def _entry(at: int, item: object, settings: ToolSearch) -> Query:
         refuse(f"{where}.query must be a string.", field=f"{where}.query")
     if not text.strip():
         refuse(f"{where}.query must be a non-empty string.", field=f"{where}.query")
-    return Query(text, _limit(item.get("limit"), settings, f"{where}."))
+    return Query(clean(text), _limit(item.get("limit"), settings, f"{where}."))
 
 
 def _check_bounds(entries: list[Query]) -> None:
@@ -155,12 +157,12 @@ def parse_call(args: Mapping[str, Any]) -> CallRequest:
         return parse_call(beside | lifted | inner)
     dotted = {key.removeprefix("args."): value for key, value in beside.items() if key.startswith("args.")}
     flat = {} if given else {key: value for key, value in beside.items() if not key.startswith("args.")}
-    return CallRequest(selectors, flat | dotted | given)
+    return CallRequest(selectors, flat | dotted | given, is_flat=not given)
 
 
-def _selectors(args: Mapping[str, Any]) -> list[str]:
-    given = (args.get(key) for key in SELECTORS)
-    return [value.strip() for value in given if isinstance(value, str) and value.strip()]
+def _selectors(args: Mapping[str, Any]) -> dict[str, str]:
+    given = ((key, args.get(key)) for key in SELECTORS)
+    return {key: value.strip() for key, value in given if isinstance(value, str) and value.strip()}
 
 
 def _given_input(args: Mapping[str, Any]) -> dict[str, Any]:
