@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.daemon import DaemonProcess
+from tests.daemon import DaemonProcess, wait_until
 from tests.servers.zoo import zoo
 from tests.wire import agent
 
@@ -168,3 +168,19 @@ def test_a_bad_word_in_the_environment_stops_the_start(tmp_path):
     daemon.start(wait=False)
     assert daemon.process.wait(20) == 2
     assert "TOOLSEARCHD_TOOL_DISCLOSURE" in daemon.log.read_text()
+
+
+def test_an_open_session_follows_the_config_to_another_ranker(tmp_path):
+    with DaemonProcess(tmp_path, servers={"desk": zoo("steady", *TOOLS)}) as daemon:
+        daemon.wait_servers("desk")
+        with agent(daemon) as wire:
+
+            def found(number, query):
+                reply = wire.ask({"op": "search", "id": number, "queries": [query]})
+                return reply["results"][0]["matches"]
+
+            assert found(1, "what echoes text") == ["mcp__desk__echo"]
+            daemon.write_config(daemon.config | {"tools": {"tool_search": {"ranker": "hermes"}}})
+            numbers = iter(range(2, 10_000))
+            wait_until(lambda: not found(next(numbers), "what echoes text"), what="the other ranker")
+            wait_until(lambda: found(next(numbers), "echo") == ["mcp__desk__echo"], what="its index")

@@ -63,7 +63,7 @@ def test_core_stays_and_the_rest_hides_for_this_session_alone(daemon):
         assert other.ask({"op": "assemble", "id": 2})["deferred_count"] == 1
         assert wire.welcome["generation"] == other.welcome["generation"]
         direct = wire.ask({"op": "call", "id": 4, "calls": [{"name": "read_file", "arguments": {}}]})
-        assert "listed directly" in direct["results"][0]["error"]["message"]
+        assert "call it directly" in direct["results"][0]["error"]["message"]
 
 
 @pytest.mark.parametrize("dialect", ["hermes", "hermes-v1", "openclaw", "deepagents"])
@@ -244,3 +244,25 @@ def test_hermes_defers_a_curated_set_of_its_own(daemon):
     for dialect, deferred in (("hermes", 2), ("default", 1)):
         with agent(daemon, dialect=dialect, tools=[curated]) as wire:
             assert wire.ask({"op": "assemble", "id": 1})["deferred_count"] == deferred
+
+
+@pytest.mark.parametrize("dialect", ["default", "hermes"])
+def test_a_core_tool_through_the_bridge_is_the_wrong_door_however_it_is_spelt(daemon, dialect):
+    with agent(daemon, dialect=dialect, tools=TOOLS) as wire:
+        for number, name in enumerate(("read_file", "Read-File", " read file ")):
+            reply = wire.ask({"op": "call", "id": number, "calls": [{"name": name, "arguments": {}}]})
+            error = reply["results"][0]["error"]
+            assert (error["code"], error["reason"]) == ("TOOL_NOT_FOUND", "direct_tool_wrong_door")
+
+
+def test_hermes_says_what_is_not_of_this_session_and_what_is_meant(daemon):
+    def error(wire, number, name):
+        reply = wire.ask({"op": "call", "id": number, "calls": [{"name": name, "arguments": {}}]})
+        return reply["results"][0]["error"]
+
+    with agent(daemon, dialect="hermes") as wire:
+        unknown = error(wire, 1, "echo")
+        assert (unknown["reason"], unknown["suggestions"]) == ("unknown_name", ["mcp__desk__echo"])
+    with agent(daemon, client="narrow", dialect="hermes") as wire:
+        assert error(wire, 1, "mcp__desk__echo")["reason"] == "not_in_session"
+        assert error(wire, 2, "echo")["reason"] == "unknown_name"

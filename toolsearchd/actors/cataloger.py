@@ -63,11 +63,15 @@ class Cataloger:
         """Something may have changed; a compile follows. Cheap, and coalesced."""
         self._dirty.set()
 
-    async def ensure_analyzer(self, name: str) -> None:
-        """Waits until snapshots carry an index made with this analyzer."""
+    def want_analyzer(self, name: str) -> None:
+        """Snapshots are to carry an index made with this analyzer, soon."""
         if name not in self._analyzers:
             self._analyzers[name] = make_analyzer(name)
             self.mark_dirty()
+
+    async def ensure_analyzer(self, name: str) -> None:
+        """Waits until snapshots carry an index made with this analyzer."""
+        self.want_analyzer(name)
         while name not in self.snapshot.indexes:
             await self._published.wait()
 

@@ -104,8 +104,7 @@ class Evaluator:
 
     async def prepare(self, key: ViewKey) -> None:
         """Waits until the index that the key's ranker needs is compiled."""
-        ranker = self.tool_search(key).ranker
-        await self._cataloger.ensure_analyzer(ranker if ranker != "default" else DIALECTS[key.dialect].ranker)
+        await self._cataloger.ensure_analyzer(self._ranker(key))
         await self._overlays.renew(key.owner)
 
     async def lay(self, owner: str, definitions: tuple[Definition, ...]) -> None:
@@ -130,6 +129,7 @@ class Evaluator:
         cached = (key.grant, key.dialect, key.profile, key.owner, local_model)
         view = self._views.get(cached)
         if view is None:
+            self._cataloger.want_analyzer(self._ranker(key))  # the config may have come to another one
             profile = self._settings().profiles.get(key.profile)
             view = self._views[cached] = View(
                 self._overlays.snapshot(key.owner),
@@ -214,6 +214,10 @@ class Evaluator:
         except WorkerError as error:
             log.error("tokens can't be counted, estimates serve: %s", error)
             return estimate_tokens, True
+
+    def _ranker(self, key: ViewKey) -> str:
+        ranker = self.tool_search(key).ranker
+        return ranker if ranker != "default" else DIALECTS[key.dialect].ranker
 
     def is_stale(self, key: ViewKey, held: Assembled) -> bool:
         """Would the key be given another listing now? False while the new one is not computed yet."""

@@ -29,6 +29,7 @@ from toolsearchd.disclosure.precedence import Choice
 from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.disclosure.view import Assembled, View
 from toolsearchd.dispatch.queue import Queue
+from toolsearchd.dispatch.routing import check_door, check_name
 from toolsearchd.dispatch.shapes import Rules, parse_calls
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
@@ -110,9 +111,13 @@ class Session:
         return self.view.dialect.argument_rules
 
     def tool_to_call(self, name: str) -> Tool:
-        if name in self.own.direct_names:
-            raise ToolsearchdError("TOOL_NOT_FOUND", f"{name} is listed directly: call it without the bridge")
-        tool = self.view.resolve_call(name, shown=self._shown)
+        view, direct = self.view, self.own.direct_names
+        tool = None if name in direct else view.tool_named(name)
+        if tool is None:
+            check_door(name, direct)
+            if view.dialect.exact_names:
+                check_name(name, deferrable=self._evaluator.public_names, session=view.tools_by_name)
+            tool = view.resolve_call(name, shown=self._shown)
         shown = self._shown.get(tool.public_name)
         if shown is not None and shown != tool.definition.digest:
             raise ToolsearchdError(

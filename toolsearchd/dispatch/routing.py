@@ -29,12 +29,8 @@ def check_name(
             "not_in_session",
             f"{shown(name)} is not available in this session; use tool_search to find what is",
         )
+    check_door(name, direct)
     folded = _fold(name)
-    if hit := next((tool for tool in direct if _fold(tool) == folded), None):
-        raise _refusal(
-            "direct_tool_wrong_door",
-            f"{hit} is one of your own tools: call it directly, not through tool_call",
-        )
     if hit := next((tool for tool in known if _fold(tool) == folded), None):
         raise _refusal("not_offered", f"{hit} is not available in this session; do not try again")
     visible = deferrable if session is None else session
@@ -43,6 +39,16 @@ def check_name(
         f"did you mean {' or '.join(suggestions)}?" if suggestions else "use tool_search to find the tool"
     )
     raise _refusal("unknown_name", f"there is no tool {shown(name)}; {advice}", suggestions)
+
+
+def check_door(name: str, direct: Collection[str]) -> None:
+    """Raises TOOL_NOT_FOUND where `name`, as a model may misspell it, is a tool that it sees directly."""
+    folded = _fold(name)
+    if hit := next((tool for tool in direct if _fold(tool) == folded), None):
+        raise _refusal(
+            "direct_tool_wrong_door",
+            f"{hit} is one of your own tools: call it directly, not through tool_call",
+        )
 
 
 def _fold(name: str) -> str:
