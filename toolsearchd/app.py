@@ -207,10 +207,12 @@ class Daemon:
 
     def _sources(self) -> tuple[Source, ...]:
         """The fleet's sources, with the words that the person wants their tools found by."""
-        aliases = tuple(self.watcher.settings.tool_search.aliases.items())
-        found = self.fleet.sources()
-        return (
-            tuple(msgspec.structs.replace(source, aliases=aliases) for source in found) if aliases else found
+        aliases_of = self.watcher.settings.tool_search.aliases_of
+        return tuple(
+            msgspec.structs.replace(source, aliases=aliases)
+            if (aliases := aliases_of(source.name))
+            else source
+            for source in self.fleet.sources()
         )
 
     def _sources_changed(self) -> None:

@@ -75,6 +75,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     # --- compile --------------------------------------------------------------------------------
     compile_slice_s: float = 0.002
     compile_inline_tools: int = 200  # larger changes go to the worker process
+    doctor_searches: int = 2_000  # for tools that may be hard to find: some seconds at 10,000 tools
     worker_idle_s: float = 60.0
     # --- stopping -------------------------------------------------------------------------------
     drain_s: float = 5.0

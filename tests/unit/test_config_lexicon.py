@@ -1,9 +1,19 @@
 """Languages and word lists of the person's own: what the config says, and what a file may hold."""
 
+from fnmatch import fnmatchcase
+
+import msgspec
 import pytest
 
 from toolsearchd.config.settings import dump_settings, load_settings
-from toolsearchd.config.tool_search import LANGUAGES, SCRIPTS, LexiconFiles, resolve_tool_search
+from toolsearchd.config.tool_search import (
+    LANGUAGES,
+    SCRIPTS,
+    LexiconFiles,
+    ToolSearch,
+    overridden,
+    resolve_tool_search,
+)
 from toolsearchd.config.word_list import MAX_LINES, parse_word_list
 from toolsearchd.index.analyzer import LATIN_LANGUAGES, make_analyzer
 from toolsearchd.index.lexicon import default_lexicon, own_lexicon
@@ -121,3 +131,38 @@ def test_stop_words_are_part_of_what_an_index_is_made_with():
         != own.fingerprint
         != make_analyzer("default", {"languages": ["german"]}).fingerprint
     )
+
+
+# --- aliases --------------------------------------------------------------------------------------
+
+
+def test_an_alias_glob_means_tools_or_servers_or_both():
+    aliases = {
+        "git*": ["vcs"],
+        "github/create_*": ["new"],
+        "send_mail": ["mail"],
+        "ns/do": ["x"],
+        "*/a/b": ["y"],
+    }
+    settings, warnings = resolve_tool_search({"aliases": aliases})
+    assert warnings == []
+
+    def of(server, tool):
+        return {w for glob, words in settings.aliases_of(server) if fnmatchcase(tool, glob) for w in words}
+
+    assert of("github", "create_issue") == {"vcs", "new"}
+    assert of("github", "list_issues") == {"vcs"}
+    assert of("gitlab", "create_issue") == {"vcs"}
+    assert of("mail", "create_issue") == set()
+    assert of("mail", "send_mail") == {"mail"}
+    assert of("any", "ns/do") == {"x"}
+    assert of("ns", "do") == {"x"}
+    assert of("@org/server", "a/b") == {"y"}
+
+
+def test_a_profile_cannot_have_words_of_its_own():
+    base = ToolSearch(languages=("german",), lexicon=LexiconFiles(thesaurus="t"))
+    section = {"languages": ["french"], "lexicon": {}, "aliases": {"a": ["b"]}, "search_default_limit": 7}
+    settings, warnings = overridden(base, section)
+    assert settings == msgspec.structs.replace(base, search_default_limit=7)
+    assert [key for key, _ in warnings] == ["languages", "lexicon", "aliases"]

@@ -14,6 +14,7 @@ import msgspec
 
 from toolsearchd import __version__
 from toolsearchd.actors.cataloger import Cataloger
+from toolsearchd.actors.doctor import findability
 from toolsearchd.actors.evaluator import Evaluator
 from toolsearchd.actors.sessions import Sessions
 from toolsearchd.actors.watcher import Watcher
@@ -59,7 +60,7 @@ class ControlDesk:
             messages.StopSessions: lambda request: self._sessions.stop_all(request.session),
             messages.Tokens: lambda request: self.tokens(request.session, request.encodings),
             messages.Reload: lambda _: self.reload(),
-            messages.Doctor: lambda _: {"findings": self.findings()},
+            messages.Doctor: lambda _: self.doctor(),
         }
 
     def one_line(self) -> str:
@@ -134,8 +135,16 @@ class ControlDesk:
         changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
         return {"changed": changed, "problems": [str(problem) for problem in self._watcher.problems]}
 
+    async def doctor(self) -> dict[str, Any]:
+        """Everything odd, with the mend. Takes seconds in a large catalog, in slices."""
+        found: list[dict[str, Any]] = [*self.findings()]
+        if self._watcher.settings.tool_search.ranker == "default":
+            limits = self._watcher.settings.limits
+            found += await findability(self._cataloger.snapshot, self._watcher.lexicon, limits)
+        return {"findings": found}
+
     def findings(self) -> list[dict[str, str]]:
-        """Everything odd, with the mend."""
+        """What is odd about configs and servers."""
         found = [
             {
                 "level": problem.level,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 from typing import Any, Literal
 
 import msgspec
@@ -38,6 +39,7 @@ class LexiconFiles(msgspec.Struct, frozen=True, kw_only=True):
     replace: tuple[str, ...] = ()  # lists that the file replaces; to the others it adds
 
 
+_OF_ALL = ("languages", "lexicon", "aliases")
 LISTS = tuple(name for name in LexiconFiles.__struct_fields__ if name != "replace")
 
 
@@ -56,6 +58,23 @@ class ToolSearch(msgspec.Struct, frozen=True, kw_only=True):
     lexicon: LexiconFiles = LexiconFiles()
     aliases: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
     defer: tuple[str, ...] | None = None  # core tools to defer all the same; None: the dialect's own set
+
+    def aliases_of(self, server: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """What `aliases` says for a server: (glob of its tools' names, extra words).
+
+        A glob means tools of that name, all tools of a server of that name, or `server/tool`; either name may
+        hold a slash itself.
+        """
+        found: dict[tuple[str, tuple[str, ...]], None] = {}
+        for glob, words in self.aliases.items():
+            if fnmatchcase(server, glob):
+                found["*", words] = None
+                continue
+            found[glob, words] = None
+            for slash in (at for at, character in enumerate(glob) if character == "/"):
+                if fnmatchcase(server, glob[:slash]):
+                    found[glob[slash + 1 :], words] = None
+        return tuple(found)
 
 
 class Connectors(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,8 +100,14 @@ def resolve_tool_search(section: object) -> tuple[ToolSearch, Warnings]:
 
 
 def overridden(base: ToolSearch, section: Mapping[str, Any]) -> tuple[ToolSearch, Warnings]:
-    """`base` with what a section of some keys says; an odd value leaves the base's in force."""
-    return _Resolver(section, base).resolve()
+    """`base` with what a section of some keys says; an odd value leaves the base's in force.
+
+    What the one index of all tools is made with can't be another for some: it is the base's.
+    """
+    own = {key: value for key, value in section.items() if key not in _OF_ALL}
+    settings, warnings = _Resolver(own, base).resolve()
+    odd = [(key, "holds for all tools: set it under tools.tool_search") for key in section if key in _OF_ALL]
+    return settings, warnings + odd
 
 
 def with_presets(settings: ToolSearch, presets: Mapping[str, Any]) -> ToolSearch:
@@ -191,7 +216,7 @@ class _Resolver:
         return in_force
 
     def _languages(self) -> tuple[str, ...]:
-        value = self._section.get("languages", "english")
+        value = self._section.get("languages", self._base.languages)
         found: dict[str, None] = {}
         listed = [value] if isinstance(value, str) else value
         if not isinstance(listed, list | tuple):
@@ -211,9 +236,9 @@ class _Resolver:
         return tuple(found) or ("english",)
 
     def _lexicon(self) -> LexiconFiles:
-        value = self._section.get("lexicon")
-        if value is None:
-            return LexiconFiles()
+        value = self._section.get("lexicon", self._base.lexicon)
+        if value is None or isinstance(value, LexiconFiles):
+            return value or LexiconFiles()
         if not isinstance(value, Mapping):
             self._warn("lexicon", f"expected a mapping of {', '.join(LISTS)} to files; none in force")
             return LexiconFiles()

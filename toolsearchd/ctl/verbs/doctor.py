@@ -8,6 +8,7 @@ from toolsearchd.ctl.connect import control
 from toolsearchd.ctl.output import coloured, print_json, say
 
 HELP = "everything odd, with the mend"
+_MOST_HARD = 20  # of the tools that are hard to find: a screen or two
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -20,9 +21,13 @@ def run(args: Namespace) -> int:
     if args.json:
         print_json(reply)
         return 0
-    for finding in reply["findings"]:
+    hard = [finding for finding in reply["findings"] if finding.get("kind") == "hard-to-find"]
+    others = [finding for finding in reply["findings"] if finding.get("kind") != "hard-to-find"]
+    for finding in (*others, *hard[:_MOST_HARD]):
         print(coloured(finding["level"]), end=" ")
         say(f"{finding['about']}: {finding['message']}\n    {finding['mend']}")
+    if len(hard) > _MOST_HARD:
+        say(f"… and {len(hard) - _MOST_HARD} more that are hard to find; --json has them all")
     if not reply["findings"]:
         say("nothing odd")
     return 0
