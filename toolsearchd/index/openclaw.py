@@ -26,6 +26,7 @@ K1 = 1.2
 B = 0.75
 HINT_WEIGHT = 0.35
 LONGEST_SERVER = 30
+LONGEST_RUN = 512  # characters; a longer one is data, and would be kept as a word
 
 _KEPT_WORDS = 1 << 16
 
@@ -143,7 +144,7 @@ def _class_of(character: str) -> str:
 def words(text: str) -> Iterator[str]:
     """All words of a text in lower case, stop words included."""
     for run in _RUN.findall(text):
-        yield from _words_of_run(run)
+        yield from _words_of_run(run[:LONGEST_RUN])
 
 
 def terms(text: str) -> list[str]:
@@ -258,6 +259,8 @@ class OpenclawSearcher:
         if found is None:
             positions, counts = self.scope.occurrences(term)
             n, df = self.scope.size, len(positions)
+            if not df:
+                return positions, np.zeros(0)  # not kept: there is no end to unknown words
             idf = math.log(1 + (n - df + 0.5) / (df + 0.5))
             tf = counts[:, 0].astype(np.float64)
             length = self.scope.lengths[positions, 0].astype(np.float64)
