@@ -6,6 +6,7 @@ import pytest
 
 from tests.daemon import DaemonProcess, wait_until
 from tests.servers.zoo import zoo
+from tests.wire import agent
 
 
 def gated(gate, *tools):
@@ -37,7 +38,8 @@ def daemon(tmp_path, gate):
 
 
 def finds(daemon, query):
-    found = daemon.ctl("search", query)[1]["results"][0]
+    with agent(daemon) as wire:
+        found = wire.ask({"op": "search", "id": 1, "queries": [query]})["results"][0]
     return found["matches"] + found["near"]
 
 
@@ -97,20 +99,14 @@ def test_what_changed_meanwhile_replaces_what_was_kept(daemon, gate, tmp_path):
         assert finds(daemon, "erase everything") == ["mcp__two__erase"]
 
 
-@pytest.mark.parametrize("damage", ["bit", "cut", "empty", "other"])
+@pytest.mark.parametrize("damage", ["bit", "cut"])
 def test_a_damaged_catalog_is_said_and_not_used(daemon, gate, damage):
     kept = daemon.state_dir / "catalog"
     whole = kept.read_bytes()
     assert kept.stat().st_mode & 0o077 == 0
     middle = len(whole) // 2
-    kept.write_bytes(
-        {
-            "bit": whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :],
-            "cut": whole[:middle],
-            "empty": b"",
-            "other": b"not a catalog at all",
-        }[damage]
-    )
+    flipped = whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :]
+    kept.write_bytes({"bit": flipped, "cut": whole[:middle]}[damage])
     with daemon.start():
         assert finds(daemon, "echo") == []
         assert "is not used, tools are found as their servers come up" in daemon.log.read_text()

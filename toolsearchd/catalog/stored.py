@@ -85,11 +85,11 @@ def _load(sections: Iterator[bytes]) -> Snapshot:
         raise ValueError(f"it is of version {version!r}, this daemon reads {VERSION}")
     head = msgspec.msgpack.decode(packed, type=_Head)
     source_decoder = msgspec.msgpack.Decoder(Source)
-    sources = tuple(source_decoder.decode(next(sections)) for _ in range(head.sources))
+    sources = tuple([source_decoder.decode(next(sections)) for _ in range(head.sources)])
     docs = msgspec.msgpack.decode(next(sections), type=_Docs)
-    names = docs.public_names.split("\n") if docs.public_names else []
-    digests = docs.digests.split("\n") if docs.digests else []
     source_of = np.frombuffer(docs.source, np.int32)
+    names = docs.public_names.split("\n") if len(source_of) else []
+    digests = docs.digests.split("\n") if len(source_of) else []
     tools = _tools(sources, source_of, np.frombuffer(docs.place, np.int32), names)
     indexes = {}
     for name in head.indexes:
