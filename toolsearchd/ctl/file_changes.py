@@ -1,11 +1,12 @@
 """Several files changed as one: each is replaced whole, and when one can't be, those before it are as before.
 
-A process that is killed leaves the old or the new file at every place, never a part of one. What it left
-beside a file on its way is removed by the next change of that file.
+A process that is killed leaves the old or the new file at every place, never a part of one; what it may leave
+beside them, `sweep` removes.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from collections.abc import Sequence
@@ -64,6 +65,16 @@ def apply(changes: Sequence[Change]) -> None:
         raise
 
 
+def sweep(path: Path) -> None:
+    """Removes what a killed process left beside `path`. Nobody else may be changing it."""
+    with contextlib.suppress(OSError):  # if it is in the way, the next change says so
+        _beside(Path(os.path.realpath(path))).unlink()
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f".{path.name}.toolsearchd-new")
+
+
 def _undone(change: Change) -> bool:
     """Also where the change failed before it began, or somebody else has written there since."""
     try:
@@ -91,8 +102,7 @@ def _replace(change: Change) -> None:
 
 def _rename_over(change: Change, path: Path, data: bytes) -> None:
     mode, owner = _kept(path)
-    new = path.with_name(f".{path.name}.toolsearchd-new")
-    new.unlink(missing_ok=True)
+    new = _beside(path)
     fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _PRIVATE)
     try:
         try:

@@ -19,7 +19,7 @@ from toolsearchd.config.install.clients import CLIENTS, Client
 from toolsearchd.config.install.moved import FOLDER, moved_file
 from toolsearchd.config.install.plan import Door, Found, Plan, Record
 from toolsearchd.ctl.connect import control
-from toolsearchd.ctl.file_changes import Change, apply, read
+from toolsearchd.ctl.file_changes import Change, apply, read, sweep
 from toolsearchd.ctl.output import say
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.places import config_file
@@ -59,8 +59,8 @@ class Installation:
         """What goes is kept before it goes. Raises CONFIG_CHANGED and WRITE_FAILED."""
         between = plan.between if plan.between is not None else plan.moved
         self._apply(
-            Change(self.original, found.original, plan.original),
             Change(self.record, read(self.record), plan.record),
+            Change(self.original, found.original, plan.original),
             Change(self.moved, found.moved, between),
             Change(self.file, found.text, plan.text),
             Change(self.moved, between, plan.moved),
@@ -71,8 +71,8 @@ class Installation:
         self._apply(
             Change(self.file, found.text, plan.text),
             Change(self.moved, found.moved, None),
-            Change(self.record, read(self.record), None),
             Change(self.original, found.original, None),
+            Change(self.record, read(self.record), None),
         )
 
     @contextlib.contextmanager
@@ -88,8 +88,12 @@ class Installation:
             raise ToolsearchdError("WRITE_FAILED", f"{self._home} can't be used: {error.strerror}") from error
         try:
             fcntl.flock(fd, fcntl.LOCK_EX)
+            for path in (self.file, self.moved, self.original, self.record):
+                sweep(path)
             yield
         finally:
+            with contextlib.suppress(OSError):  # there is none, or files of an installation are in it
+                self.record.parent.rmdir()
             os.close(fd)
 
     def _apply(self, *changes: Change) -> None:
@@ -98,11 +102,7 @@ class Installation:
             folder.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
             raise ToolsearchdError("WRITE_FAILED", f"{folder} can't be made: {error.strerror}") from error
-        try:
-            apply(changes)
-        finally:
-            with contextlib.suppress(OSError):  # another client's files are in it
-                folder.rmdir()
+        apply(changes)
 
     def _record(self) -> Record | None:
         data = read(self.record)
