@@ -25,6 +25,7 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _AFTER = re.compile(r"[ \t]*(?://[^\r\n]*|/\*[^\r\n]*?\*/[ \t]*(?=[\r\n]))")  # the rest of an entry's line
+_LIST = re.compile(r"\[(?P<lead>\s*)(?:.*[^\s])?(?P<tail>\s*)\]", re.DOTALL)
 _INDENT = re.compile(r"[ \t]*")
 
 
@@ -83,11 +84,12 @@ def replace(text: str, section: Section, name: str, key: str, value: list[str]) 
     if missing or member is None:
         raise EditError(f"the entry {name!r} has no {key}")
     old = text[member.value : member.end]
-    if "\n" in old:
-        new = _block(value, text, _indent_at(text, member.start))
-    else:
-        new = json.dumps(value, ensure_ascii=False, separators=None if ", " in old else (",", ": "))
-    return text[: member.value] + new + text[member.end :]
+    layout = _LIST.fullmatch(old)
+    if layout is None:
+        raise EditError(f"{key} of the entry {name!r} is no list")
+    between = layout["lead"] if "\n" in layout["lead"] else "" if _is_dense(text) else " "
+    items = ("," + between).join(json.dumps(one, ensure_ascii=False) for one in value)
+    return text[: member.value] + f"[{layout['lead']}{items}{layout['tail']}]" + text[member.end :]
 
 
 def source_of(text: str, section: Section, name: str) -> Source | None:

@@ -224,7 +224,8 @@ def _restored(client: Client, found: Found) -> bytes | None:
     value = _loaded(client, text, found.file)
     now = _entries(client, value)
     old_text, _ = _decoded(found.original, found.file)
-    old = _entries(client, _loaded(client, old_text, found.file))
+    old_value = _loaded(client, old_text, found.file)
+    old = _entries(client, old_value)
     moved = _moved_entries(client, found)
     for name, entry in moved.items():
         if name in now and now[name] != entry:
@@ -238,7 +239,16 @@ def _restored(client: Client, found: Found) -> bytes | None:
     ]
     doors = [name for name, entry in now.items() if is_door(entry) and name not in old]
     left = {name: entry for name, entry in now.items() if name not in doors}
-    new = _edited(client, found.file, text, value, remove=doors, add=add, left=left, drop=not old)
+    new = _edited(
+        client,
+        found.file,
+        text,
+        value,
+        remove=doors,
+        add=add,
+        left=left,
+        drop=not _has_section(client, old_value),
+    )
     return (mark + new).encode()
 
 
@@ -298,6 +308,14 @@ def _entries(client: Client, value: Mapping[str, Any]) -> dict[str, Any]:
     for key in client.section:
         here = here.get(key) if isinstance(here, Mapping) else None
     return dict(here) if isinstance(here, Mapping) else {}
+
+
+def _has_section(client: Client, value: object) -> bool:
+    for key in client.section:
+        if not isinstance(value, Mapping) or key not in value:
+            return False
+        value = value[key]
+    return True
 
 
 def _edited(
