@@ -481,3 +481,57 @@ def test_watch_points_are_real_directories(tmp_path):
     points = watch_points([tmp_path / "link" / "file", tmp_path / "link" / "up", tmp_path / "a" / "b"])
     assert points.paths == {str(tmp_path), str(tmp_path / "real")}
     assert points.names == {str(tmp_path / name) for name in ("link", "real/file", "real/up", "missing", "a")}
+
+
+async def test_what_was_moved_out_of_a_clients_config_counts_as_standing_there(place):
+    """Names, digests and order stay; a broken file of it keeps its last good state."""
+    cursor = place.root / ".cursor/mcp.json"
+    cursor.parent.mkdir()
+    gemini = place.root / ".gemini/settings.json"
+    gemini.parent.mkdir()
+    place.save(file=gemini, both={"command": "of-gemini"})
+    entries = {"both": {"command": "of-cursor"}, "time": {"command": "${env:WHAT}"}}
+    place.save(file=cursor, **entries, stays={"command": "stays"})
+
+    def servers():
+        return [(spec.name, spec.digest, spec.command) for spec in place.made.desired.servers]
+
+    async with running(place.watcher(sources="auto", environ={"WHAT": "expanded"})):
+        before = servers()
+        assert [command for _, _, command in before] == [
+            ("of-cursor",),
+            ("expanded",),
+            ("stays",),
+            ("of-gemini",),
+        ]
+        moved = place.root / "clients/cursor.json"
+        moved.parent.mkdir()
+        moved.write_text(json.dumps({"moved_from": str(cursor), "mcpServers": entries}))
+        place.save(
+            file=cursor, stays={"command": "stays"}, door={"command": "toolsearchctl", "args": ["mcp"]}
+        )
+        await until(lambda: all(len(spec.origins) == 1 for spec in place.made.desired.servers))
+        await until(lambda: any(o.kept_in for s in place.made.desired.servers for o in s.origins))
+        assert servers() == before
+        moved.write_text("{")
+        await until(lambda: "clients/cursor.json:1:2" in place.problems())
+        assert servers() == before
+        place.save(file=cursor, **entries, stays={"command": "stays"})
+        moved.unlink()
+        moved.parent.rmdir()
+        await until(lambda: not any(o.kept_in for s in place.made.desired.servers for o in s.origins))
+        assert servers() == before
+
+
+async def test_moved_entries_are_in_force_whatever_the_sources_are(place):
+    place.save("named")
+    moved = place.root / "clients/codex.toml"
+    moved.parent.mkdir()
+    moved.write_text('moved_from = "/x/config.toml"\n[mcp_servers.moved]\ncommand = "x"\n')
+    place.watcher()
+    assert [spec.name for spec in place.made.desired.servers] == ["named", "moved"]
+    (origin,) = place.made.desired.servers[1].origins
+    assert (origin.file, origin.format, origin.kept_in) == ("/x/config.toml", "codex", str(moved))
+    place.write_config(sources=[])
+    place.made.load_now()
+    assert place.names() == {"moved"}

@@ -5,7 +5,9 @@ from pathlib import Path
 import msgspec
 
 from toolsearchd.config.install.clients import CLIENTS
-from toolsearchd.config.install.plan import Door, Found, Record, plan_install
+from toolsearchd.config.install.door import Door
+from toolsearchd.config.install.plan import plan_install
+from toolsearchd.config.install.records import Found, Record
 
 DATA = Path(__file__).parents[1] / "data/clients"
 TEXTS = {path.stem: path.read_bytes() for path in DATA.glob("*.*")}

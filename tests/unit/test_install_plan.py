@@ -8,8 +8,10 @@ import pytest
 from tests.unit.installing import DOOR, FILE, INSTALLED, TEXTS, before, found, install, servers
 from toolsearchd.config.expand import ExpandContext
 from toolsearchd.config.install.clients import CLIENTS
+from toolsearchd.config.install.door import Door
 from toolsearchd.config.install.moved import read_moved
-from toolsearchd.config.install.plan import Door, Found, plan_disclosure, plan_install, plan_uninstall
+from toolsearchd.config.install.plan import plan_disclosure, plan_install, plan_uninstall
+from toolsearchd.config.install.records import Found
 from toolsearchd.errors import ToolsearchdError
 
 EACH = sorted(CLIENTS)
@@ -253,6 +255,23 @@ def test_variables_and_lists_of_allowed_servers_are_told():
     assert install("gemini", text).notes == (
         "mcp.allowed does not name 'toolsearchd': Gemini CLI will not start it before you add it there",
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "hidden"),
+    [
+        ("hermes", b"model: x\n", True),
+        ("hermes", b"tools: {tool_search: {enabled: auto}}\n", True),
+        ("hermes", b"tools: {tool_search: {enabled: off}}\n", False),
+        ("hermes", b"tools: {tool_search: false}\n", False),
+        ("openclaw", b"{}", True),
+        ("openclaw", b"{tools: {toolSearch: {mode: 'tools'}}}", True),
+        ("openclaw", b"{tools: {toolSearch: false}}", False),
+        ("cursor", b"{}", False),
+    ],
+)
+def test_a_tool_search_of_the_clients_own_is_told(name, text, hidden):
+    assert any("tool search of its own" in note for note in install(name, text).notes) == hidden
 
 
 def test_entries_that_were_edited_where_they_are_kept_come_back_edited():

@@ -16,8 +16,9 @@ from typing import Any
 import msgspec
 
 from toolsearchd.config.install.clients import CLIENTS, Client
+from toolsearchd.config.install.door import Door
 from toolsearchd.config.install.moved import FOLDER, moved_file
-from toolsearchd.config.install.plan import Door, Found, Plan, Record
+from toolsearchd.config.install.records import Found, Plan, Record
 from toolsearchd.ctl.connect import control
 from toolsearchd.ctl.file_changes import Change, apply, read, sweep
 from toolsearchd.ctl.output import say

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from toolsearchd.config.document import dotted
-from toolsearchd.config.entry import LEFT_OUT, UNSET, is_own_door
+from toolsearchd.config.entry import LEFT_OUT, UNSET
 from toolsearchd.config.expand import ExpandContext
 from toolsearchd.config.install.clients import Client
+from toolsearchd.config.install.door import is_door
 from toolsearchd.config.model import Problem, ServerSpec
 
 # Answers of a person, or a window's own folder: only the client has them.
@@ -66,15 +67,6 @@ def specs_of(client: Client, text: str, file: str) -> tuple[dict[str, ServerSpec
     context = ExpandContext(environ={}, home="/")
     parsed = client.format.parse(text, file, context, projects=False)
     return {spec.name: spec for spec in parsed.servers}, parsed.problems
-
-
-def is_door(entry: object) -> bool:
-    """Would this entry start `toolsearchctl mcp`?"""
-    if not isinstance(entry, Mapping) or not isinstance(entry.get("command"), str):
-        return False
-    args = entry.get("args")
-    words = args if isinstance(args, list) else str(args or "").split()
-    return is_own_door((entry["command"], *map(str, words)))
 
 
 def _why_unreadable(client: Client, name: str, problems: Collection[Problem]) -> str:

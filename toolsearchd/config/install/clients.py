@@ -20,7 +20,8 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     """`section`: the keys above its servers. `door`: what its entries say besides command and args.
     `patience`: the key by which an entry says how long its calls may take. `home`: a variable that names
     another folder for its files. `login`: keys that say that the client logs in to a server itself.
-    `allowed`: where it may list the only servers that it starts."""
+    `allowed`: where it may list the only servers that it starts. `search`: where it has a tool search of its
+    own, which would hide the bridge."""
 
     name: str
     title: str
@@ -30,6 +31,7 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     home: str = ""
     login: tuple[str, ...] = ("oauth", "auth", "authProviderType", "headersHelper")
     allowed: Section = ()
+    search: Section = ()
     syntax: ModuleType = json_edit
 
     @property
@@ -62,8 +64,15 @@ CLIENTS: dict[str, Client] = {
             syntax=toml_edit,
         ),
         Client(name="gemini", title="Gemini CLI", allowed=("mcp", "allowed")),
-        Client(name="hermes", title="Hermes", section=("mcp_servers",), home="HERMES_HOME", syntax=yaml_edit),
-        Client(name="openclaw", title="OpenClaw", section=("mcp", "servers")),
+        Client(
+            name="hermes",
+            title="Hermes",
+            section=("mcp_servers",),
+            home="HERMES_HOME",
+            search=("tools", "tool_search"),
+            syntax=yaml_edit,
+        ),
+        Client(name="openclaw", title="OpenClaw", section=("mcp", "servers"), search=("tools", "toolSearch")),
     )
 }
 """By the names of their formats."""
