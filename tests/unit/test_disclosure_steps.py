@@ -5,7 +5,7 @@ import pytest
 from tests.unit.disclosure_catalog import GITHUB, SLACK, assembled, exact, source, view
 from toolsearchd.disclosure.listing import listed, unavailable
 from toolsearchd.disclosure.listing_families import families
-from toolsearchd.disclosure.listing_steps import HEADER, Plan, blocks_of
+from toolsearchd.disclosure.listing_steps import HEADER, Plan, forms_of
 
 HUGE = source("cloudflare", {f"zone_part{n % 7}_endpoint_{n:04}": f"Call endpoint {n}." for n in range(2500)})
 SMALL = [source(f"small{at}", {f"tool_{n}": f"Do the {n} of {at}." for n in range(8)}) for at in range(10)]
@@ -36,13 +36,13 @@ def test_every_server_is_named_in_a_small_budget():
 
 def test_forms():
     tools = [("mcp__s__get_a", "Get a."), ("mcp__s__get_b", ""), ("mcp__s__put", "Put.")]
-    full, names, summary, line = blocks_of(listed("s", tools))
+    full, names, summary, line = forms_of(listed("s", tools)).blocks
     assert full.text == "s tools (3):\n- mcp__s__get_a: Get a.\n- mcp__s__get_b\n- mcp__s__put: Put.\n"
     assert names.text == "s tools (3):\nmcp__s__get_a, mcp__s__get_b, mcp__s__put\n"
     assert summary.text == "s (3 tools): get_a, get_b, put\n"
     assert line.text == "s (3 tools)\n"
-    assert blocks_of(listed("s", [("mcp__s__a", "A.")]))[3].text == "s (1 tool)\n"
-    (down,) = blocks_of(unavailable("s", 7, "no route"))
+    assert forms_of(listed("s", [("mcp__s__a", "A.")])).blocks[3].text == "s (1 tool)\n"
+    (down,) = forms_of(unavailable("s", 7, "no route")).blocks
     assert down.text == "s (7 tools, unavailable: no route)\n"
 
 

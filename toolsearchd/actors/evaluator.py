@@ -162,10 +162,12 @@ class Evaluator:
         slices = Slices(self._limits.compile_slice_s)
         for _ in view.prepare():
             await slices.breathe()
-        wanted = view.texts_to_count()
+        wanted = view.texts_to_count((await self._counter(encoding, ()))[0])
         while True:
             count, estimated = await self._counter(encoding, wanted)
             try:
+                for _ in view.weigh(count):
+                    await slices.breathe()
                 return view.assemble(
                     context_length=key.context_length,
                     count=count,

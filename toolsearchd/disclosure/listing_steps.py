@@ -59,9 +59,30 @@ class Step(NamedTuple):
     freed: int
 
 
+class Forms:
+    """One server in every form it may take, most detailed first, and what those cost by each tokenizer."""
+
+    def __init__(self, server: ListedServer) -> None:
+        self.blocks = _blocks_of(server)
+        self._costs: dict[Count, list[int]] = {}
+
+    def costs(self, count: Count) -> list[int]:
+        """Tokens of each block with its newline."""
+        costs = self._costs.get(count)
+        if costs is None:
+            costs = self._costs[count] = [sum(map(count, block.units)) for block in self.blocks]
+        return costs
+
+    def is_counted(self, count: Count) -> bool:
+        return count in self._costs
+
+
 @lru_cache(maxsize=1024)  # servers with a few grants each; what did not change is not made again
-def blocks_of(server: ListedServer) -> tuple[Block, ...]:
-    """The forms it may take, most detailed first."""
+def forms_of(server: ListedServer) -> Forms:
+    return Forms(server)
+
+
+def _blocks_of(server: ListedServer) -> tuple[Block, ...]:
     if server.reason:
         return (Block("down", (f"{server.unavailable}\n",), 0.0),)
     names = [name for name, _ in server.tools]
@@ -91,12 +112,15 @@ def _families(names: Sequence[str]) -> str:
     return ", ".join([*map(str, found), *([f"{others} more"] if others else [])])
 
 
-def units_to_count(servers: Sequence[ListedServer]) -> Iterator[str]:
-    """Every text that a `Plan` asks `count` about, but for the listings themselves."""
+def units_to_count(servers: Sequence[ListedServer], known: Count | None = None) -> Iterator[str]:
+    """Every text that a `Plan` asks about, but for the listings themselves; `known`: what it asks, of which
+    servers that were counted are left out."""
     yield f"{HEADER}\n"
     for server in servers:
-        for block in blocks_of(server):
-            yield from block.units
+        forms = forms_of(server)
+        if known is None or not forms.is_counted(known):
+            for block in forms.blocks:
+                yield from block.units
 
 
 class Plan:
@@ -112,8 +136,8 @@ class Plan:
         steps: list[Step] = []
         total = count(f"{HEADER}\n")
         for server in sorted(servers, key=lambda server: (server.label, server.tools, server.reason)):
-            blocks = blocks_of(server)
-            costs = [sum(map(count, block.units)) for block in blocks]
+            forms = forms_of(server)
+            blocks, costs = forms.blocks, forms.costs(count)
             total += costs[0]
             if server.reason:
                 self._down.append(blocks[0])

@@ -5,16 +5,19 @@ Views of successive snapshots share it, so a change of one server costs that ser
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple
 
 import msgspec
 
-from toolsearchd.catalog.model import Definition
+from toolsearchd.catalog.model import Definition, Tool
+from toolsearchd.disclosure.listing import ListedServer
 from toolsearchd.disclosure.sanitise import clean, clean_json, excerpt, plain_line, short_description
 
 DESCRIPTION_CHARS = 500  # of a description in a search reply
 REQUIRED_NAMES = 32
 REQUIRED_CHARS = 64
+_LISTED = 4_096  # parts of listings: 128 servers in 32 dialects and grants
 _SPARE = 1_000  # texts kept of tools that are gone: a list that flips back costs nothing
 
 
@@ -32,6 +35,7 @@ class _RequiredOnly(msgspec.Struct):
 class ToolTexts:
     def __init__(self) -> None:
         self._short: dict[str, str] = {}
+        self._listed: dict[Hashable, tuple[tuple[Tool, ...], ListedServer]] = {}
         self._found: dict[str, Found] = {}
         self._described: dict[str, dict[str, Any]] = {}
 
@@ -40,6 +44,11 @@ class ToolTexts:
         for kept in (self._short, self._found, self._described):
             if len(kept) > 2 * tools + _SPARE:
                 kept.clear()
+        if len(self._listed) > _LISTED:
+            self._listed.clear()
+
+    def has_short(self, definition: Definition) -> bool:
+        return definition.digest in self._short
 
     def short(self, definition: Definition) -> str:
         """Its first sentence, for the listing."""
@@ -47,6 +56,15 @@ class ToolTexts:
         if short is None:
             short = self._short[definition.digest] = short_description(definition.description)
         return short
+
+    def listed(
+        self, key: Hashable, tools: tuple[Tool, ...], make: Callable[[], ListedServer]
+    ) -> ListedServer:
+        """A server's part of a listing, made of these tools; the last one under each key is kept."""
+        known = self._listed.get(key)
+        if known is None or known[0] != tools:
+            known = self._listed[key] = (tools, make())
+        return known[1]
 
     def found(self, definition: Definition) -> Found:
         """Its beginning and its required parameters, for a search reply."""

@@ -53,10 +53,12 @@ class KnownCounts:
         return len(self._stored)
 
     def unknown(self, texts: Iterable[str]) -> list[str]:
-        """Each text whose count is not known, once. All of these texts are kept from now on."""
-        wanted = dict.fromkeys(texts)
-        self._room = max(self._room, 2 * len(wanted))
-        return [text for text in wanted if self._find(text) is None]
+        """Each text whose count is not known, once."""
+        return [text for text in dict.fromkeys(texts) if self._find(text) is None]
+
+    def make_room(self, texts: int) -> None:
+        """From now on the counts of so many texts that belong together are kept, whatever the bound."""
+        self._room = max(self._room, 2 * texts)
 
     def learn(self, texts: Sequence[str], counts: Sequence[int]) -> None:
         for text, count in zip(texts, counts, strict=True):

@@ -23,13 +23,14 @@ from toolsearchd.disclosure.budget import listing_budget
 from toolsearchd.disclosure.dialects.base import Dialect
 from toolsearchd.disclosure.hints import NOT_FOUND, REPEATED, RETRY, hint_for
 from toolsearchd.disclosure.history import SearchHistory
-from toolsearchd.disclosure.listing_steps import Count, Plan, units_to_count
+from toolsearchd.disclosure.listing_steps import Count
 from toolsearchd.disclosure.names import Names
 from toolsearchd.disclosure.requests import parse_limit, parse_names, parse_queries
 from toolsearchd.disclosure.sanitise import clipped, plain_line
 from toolsearchd.disclosure.texts import ToolTexts
 from toolsearchd.disclosure.tiers import fit_tokens, no_bridge_because, threshold_tokens, tier_of
 from toolsearchd.disclosure.tokens import chars4_of
+from toolsearchd.disclosure.view_listing import ViewListing, label_of, reason_of
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.index.lexicon import Lexicon
 from toolsearchd.index.searcher import Group, Searcher
@@ -37,7 +38,6 @@ from toolsearchd.limits import Limits
 
 SHOWN_NAME_CHARS = 200  # of a name that was asked for and does not exist
 NEAR_LOOKUPS = 8  # unknown names of one request that get near names; they cost a search each
-REASON_CHARS = 200
 
 
 class Assembled(msgspec.Struct, frozen=True):
@@ -79,18 +79,17 @@ class View:
         self._names = Names(snapshot, grant, dialect)
         self.mask = self._names.mask
         self._entries: dict[int, tuple[str, dict[str, Any]]] = {}
-        self._plans: dict[Count, Plan] = {}
+        self._listing = ViewListing(self, self._texts)
 
     def prepare(self) -> Iterator[None]:
-        """The first `assemble`'s work, in steps of a tool each: drive it to its end between other work."""
-        bridged = self.dialect.bridges and self.settings.enabled != "off"
-        for tool in self.granted_tools():
-            if bridged:
-                self._texts.short(tool.definition)
-            if not bridged or self.settings.enabled == "fit":
+        """The first `assemble`'s work, in steps of a tool or a server, to be driven to its end."""
+        if self._bridges and self._is_listed:
+            yield from self._listing.prepare()
+        if not self._bridges or self.settings.enabled == "fit":
+            for tool in self.granted_tools():
                 self._texts.described(tool.definition)
-            yield
-        if bridged and self.dialect.prepare_of is not None:
+                yield
+        if self._bridges and self.dialect.prepare_of is not None:
             yield from self.dialect.prepare_of(self)
 
     # --- the granted tools ----------------------------------------------------------------------------
@@ -113,8 +112,15 @@ class View:
     @cached_property
     def pinned(self) -> list[Tool]:
         """Granted tools that stay direct whatever hides, by the profile's word or their server's; by name."""
+        if not self._pins and not any(source.pins for source in self.sources):
+            return []
         pinned = [tool for tool in self.granted_tools() if self._is_pinned(tool)]
         return sorted(pinned, key=self.name_of)
+
+    @cached_property
+    def pinned_names(self) -> frozenset[str]:
+        """Their public names."""
+        return frozenset(tool.public_name for tool in self.pinned)
 
     def _is_pinned(self, tool: Tool) -> bool:
         if matches_tool(self._pins, tool):
@@ -244,15 +250,12 @@ class View:
         lines = []
         for source in sorted(self.sources, key=lambda source: source.name):
             count = len(self.snapshot.docs_of[source.name] & self.mask)
-            line: dict[str, Any] = {"name": self._label(source), "tool_count": count}
+            line: dict[str, Any] = {"name": label_of(self, source), "tool_count": count}
             if not source.available:
                 line |= {"tool_count": count or source.declared_tools, "state": source.state}
-                line["reason"] = _reason(source)
+                line["reason"] = reason_of(source)
             lines.append(line)
         return lines
-
-    def _label(self, source: Source) -> str:
-        return plain_line(self.dialect.label_of(source.name))
 
     def _tool(self, doc: int) -> Tool:
         tool = self.snapshot.tools[doc]
@@ -307,37 +310,35 @@ class View:
 
     # --- assemble -------------------------------------------------------------------------------------
 
-    @cached_property
+    @property
     def listed_servers(self) -> list[listings.ListedServer]:
         """What the daemon's own listing is rendered from; nothing where the dialect has one of its own."""
-        if self.dialect.listing_of is not None:
-            return []
-        tools: dict[str, list[tuple[str, str]]] = {}
-        pinned = {tool.public_name for tool in self.pinned}
-        for tool in self.granted_tools():
-            if tool.public_name in pinned:
-                continue  # its schema is there already
-            pair = (self.name_of(tool), self._texts.short(tool.definition))
-            tools.setdefault(tool.server, []).append(pair)
-        servers = []
-        for source in self.sources:
-            if source.name in tools:
-                servers.append(listings.listed(self._label(source), tools[source.name]))
-            elif not source.available:
-                down = listings.unavailable(self._label(source), source.declared_tools, _reason(source))
-                servers.append(down)
-        return servers
+        return [] if self.dialect.listing_of is not None else self._listing.servers
 
-    def texts_to_count(self) -> list[str]:
-        """What `assemble` asks `count` about first (the whole listing comes later). Not about characters."""
-        if self.dialect.count_by_chars or not self.dialect.bridges or self.settings.enabled == "off":
+    def texts_to_count(self, known: Count | None = None) -> list[str]:
+        """What `assemble` asks `count` about first (the whole listing comes later). Not about characters, and
+        of what `known` has counted before it leaves out what it can."""
+        if self.dialect.count_by_chars or not self._bridges:
             return []
-        texts: list[str] = []
-        if self.settings.listing != "off" and self.dialect.listing_of is None:
-            texts.extend(units_to_count(self.listed_servers))
+        texts = list(self._listing.texts_to_count(known)) if self._is_listed else []
         if self.settings.enabled == "fit" and self._countable:
             texts += self._schema_texts
         return texts
+
+    def weigh(self, count: Count) -> Iterator[None]:
+        """The part of `assemble` that takes longest, a server a step; `count` knows `texts_to_count`."""
+        if self._bridges and self._is_listed and not self.dialect.count_by_chars:
+            yield from self._listing.weigh(count)
+
+    @property
+    def _bridges(self) -> bool:
+        """May a bridge stand before the tools?"""
+        return self.dialect.bridges and self.settings.enabled != "off"
+
+    @property
+    def _is_listed(self) -> bool:
+        """Is there a listing, and is it the daemon's to make?"""
+        return self.settings.listing != "off" and self.dialect.listing_of is None
 
     def assemble(
         self, *, context_length: int | None, count: Count, separate_listing: bool, estimate: bool = False
@@ -364,7 +365,7 @@ class View:
         )
         if direct_because:
             return self._assembled_direct(budget, direct_because)
-        shown = self._listing(context_length, budget, count)
+        shown = self._shown(context_length, budget, count)
         tools = self._bridge(shown, separate_listing)
         fields = {
             "tools": tools + [self.direct(tool) for tool in self.pinned],
@@ -386,17 +387,12 @@ class View:
         digest.update(msgspec.json.encode(fields["tools"]))
         return self._finished(fields, digest.hexdigest(), why)
 
-    def _listing(self, context_length: int | None, budget: int, count: Count) -> listings.Listing:
-        if self.settings.listing == "off":
-            return listings.NO_LISTING
-        if self.dialect.listing_of is not None:
+    def _shown(self, context_length: int | None, budget: int, count: Count) -> listings.Listing:
+        if self._is_listed:
+            return self._listing.within(budget, count)
+        if self.settings.listing != "off" and self.dialect.listing_of is not None:
             return self.dialect.listing_of(self, context_length)
-        if self.dialect.count_by_chars:
-            return listings.render(self.listed_servers, budget, _chars4_of_lines, listings.HEADER)
-        plan = self._plans.get(count)
-        if plan is None:
-            plan = self._plans[count] = Plan(self.listed_servers, count)
-        return plan.listing(budget)
+        return listings.NO_LISTING
 
     def _bridge(self, shown: listings.Listing, separate_listing: bool) -> list[dict[str, Any]]:
         if self.dialect.bridge_of is not None:
@@ -458,11 +454,3 @@ class View:
             len(tool.definition.description) <= longest and len(tool.definition.input_schema) <= longest
             for tool in self.granted_tools()
         )
-
-
-def _chars4_of_lines(blocks: Sequence[str]) -> int:
-    return chars4_of(sum(len(block) + 1 for block in blocks) - 1)
-
-
-def _reason(source: Source) -> str:
-    return clipped(plain_line(source.reason), REASON_CHARS) or source.state

@@ -1,0 +1,103 @@
+"""One view's listing: which tools of which servers it lists, and the text for a budget.
+
+What did not change from one snapshot to the next is not made again: a server's part is kept with the tools it
+was made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from toolsearchd.catalog.model import Source, Tool
+from toolsearchd.disclosure.listing import HEADER, ListedServer, Listing, listed, render, unavailable
+from toolsearchd.disclosure.listing_steps import Count, Plan, forms_of, units_to_count
+from toolsearchd.disclosure.sanitise import clipped, plain_line
+from toolsearchd.disclosure.texts import ToolTexts
+from toolsearchd.disclosure.tokens import chars4_of
+
+if TYPE_CHECKING:
+    from toolsearchd.disclosure.view import View
+
+REASON_CHARS = 200
+
+
+class ViewListing:
+    def __init__(self, view: View, texts: ToolTexts) -> None:
+        self._view = view
+        self._texts = texts
+        self._plans: dict[Count, Plan] = {}
+
+    def prepare(self) -> Iterator[None]:
+        """The work that is kept, in steps of a tool or a server."""
+        for source in self._view.sources:
+            for tool in self._tools(source):
+                if not self._texts.has_short(tool.definition):
+                    self._texts.short(tool.definition)
+                    yield
+            server = self._server(source)
+            if server is not None and not self._view.dialect.count_by_chars:
+                forms_of(server)
+            yield
+
+    @cached_property
+    def servers(self) -> list[ListedServer]:
+        found = map(self._server, self._view.sources)
+        return [server for server in found if server is not None]
+
+    def weigh(self, count: Count) -> Iterator[None]:
+        """Adds up what each server's forms cost, a server a step; what is left, `within` does."""
+        for server in self.servers:
+            forms_of(server).costs(count)
+            yield
+
+    def texts_to_count(self, known: Count | None) -> Iterator[str]:
+        """What `within` asks `count` about, but for a whole text; not what was counted by `known` before."""
+        return units_to_count(self.servers, known)
+
+    def within(self, budget: int, count: Count) -> Listing:
+        """The dialect's listing of at most so many tokens."""
+        if self._view.dialect.count_by_chars:
+            return render(self.servers, budget, _chars4_of_lines, HEADER)
+        plan = self._plans.get(count)
+        if plan is None:
+            plan = self._plans[count] = Plan(self.servers, count)
+        return plan.listing(budget)
+
+    def _server(self, source: Source) -> ListedServer | None:
+        """None: it is up and has no tool that could be listed."""
+        view, label = self._view, label_of(self._view, source)
+        tools = self._tools(source)
+        if not tools:
+            if source.available:
+                return None
+            return unavailable(label, source.declared_tools, reason_of(source))
+        return self._texts.listed(
+            (view.dialect.name, view.grant, source.name),
+            tools,
+            lambda: listed(
+                label, [(view.name_of(tool), self._texts.short(tool.definition)) for tool in tools]
+            ),
+        )
+
+    def _tools(self, source: Source) -> tuple[Tool, ...]:
+        """What hides of it; a pinned tool's schema is there already."""
+        view = self._view
+        tools, pinned = view.snapshot.tools, view.pinned_names
+        docs = view.snapshot.docs_of[source.name] & view.mask
+        found = (tool for doc in docs if (tool := tools[doc]) is not None)
+        return tuple(tool for tool in found if tool.public_name not in pinned) if pinned else tuple(found)
+
+
+def label_of(view: View, source: Source) -> str:
+    return plain_line(view.dialect.label_of(source.name))
+
+
+def reason_of(source: Source) -> str:
+    """Why it is unavailable, in a line that a model may see."""
+    return clipped(plain_line(source.reason), REASON_CHARS) or source.state
+
+
+def _chars4_of_lines(blocks: Sequence[str]) -> int:
+    return chars4_of(sum(len(block) + 1 for block in blocks) - 1)
