@@ -40,7 +40,7 @@ _COUNTED_AT_ONCE = 200  # schemas: looking up what is known of them takes a mill
 _KEPT_ASSEMBLIES = 256  # distinct (view, context, encoding) of one generation; 64 sessions, few variants each
 
 
-class ViewKey(msgspec.Struct, frozen=True, kw_only=True):
+class ViewKey(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     """What decides what a session sees. Equal keys share everything computed for them."""
 
     grant: Grant
@@ -72,6 +72,7 @@ class Evaluator:
         self._overlays.on_laid = self._drop
         self._views: dict[tuple[Grant, str, str, str, bool], View] = {}
         self._assembled: dict[ViewKey, Assembled] = {}  # of the newest snapshot
+        self._assembling: dict[ViewKey, trio.Event] = {}  # what some task is at
         self._in_use: dict[ViewKey, None] = {}  # recently assembled keys, newest last
         self._texts = ToolTexts()  # cleaned and shortened once per definition, for all views
         self._counts = counts
@@ -150,10 +151,18 @@ class Evaluator:
         while len(self._in_use) > _KEPT_ASSEMBLIES:
             self._in_use.pop(next(iter(self._in_use)))
         while (found := self._assembled.get(key)) is None:
-            view = self.view(key)
-            assembled = await self._assemble(view, key)
-            if view is self.view(key):  # else a newer snapshot came meanwhile
-                self._assembled[key] = assembled
+            if (other := self._assembling.get(key)) is not None:
+                await other.wait()  # another session's task, or the one that keeps listings up to date
+                continue
+            done = self._assembling[key] = trio.Event()
+            try:
+                view = self.view(key)
+                assembled = await self._assemble(view, key)
+                if view is self.view(key):  # else a newer snapshot came meanwhile
+                    self._assembled[key] = assembled
+            finally:
+                del self._assembling[key]
+                done.set()
         return found
 
     async def _assemble(self, view: View, key: ViewKey) -> Assembled:
