@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,9 @@ _SEND_S = 30.0  # for one frame; a daemon that takes nothing for so long is gone
 _NOT_YET = ("NO_DAEMON", "SHUTTING_DOWN", "BUSY")  # what another try may mend
 
 
+RunTool = Callable[[str, dict[str, Any]], Awaitable[Any]]
+
+
 class AsyncClient:
     """An agent session under trio; any number of requests at once. Made by `connect`.
 
@@ -38,8 +41,17 @@ class AsyncClient:
     (or since ever): what a model was shown before may have changed, and descriptions count as not shown.
     """
 
-    def __init__(self, path: str, hello: dict[str, Any], reconnect_s: float | None) -> None:
+    def __init__(
+        self,
+        path: str,
+        hello: dict[str, Any],
+        reconnect_s: float | None,
+        run_tool: RunTool | None = None,
+    ) -> None:
         self._path = path
+        self._run_tool = run_tool
+        self._running: dict[str, trio.CancelScope] = {}  # calls of the agent's own tools
+        self._nursery: trio.Nursery | None = None
         self._hello = hello
         self._reconnect_s = reconnect_s
         self._stream: trio.SocketStream | None = None
@@ -47,6 +59,7 @@ class AsyncClient:
         self._ids = itertools.count(1)
         self._waiting: dict[int, tuple[trio.Event, list[Reply]]] = {}
         self._subscribed: list[str] = []
+        self._tools: list[dict[str, Any]] | None = None  # set since the hello
         self._sending = trio.CapacityLimiter(1)
         self._back = trio.Event()  # set once there is a session again
         self._events_in, self.events = trio.open_memory_channel[Reply](256)
@@ -65,19 +78,24 @@ class AsyncClient:
         runtime_dir: Path | str | None = None,
         wait_s: float = 0.0,
         reconnect_s: float | None = None,
+        run_tool: RunTool | None = None,
         **hello: Any,
     ) -> AsyncIterator[AsyncClient]:
         """A greeted session. `wait_s`: how long to try while no daemon answers, with jitter between tries.
 
         `reconnect_s`: after the daemon went away the client connects again by itself, says the same hello and
         subscribes again; a request waits up to so long for that. None: the first end is the last one.
+        `run_tool(name, arguments)` runs one of the agent's own tools (`tools=` in the hello, or `set_tools`):
+        what it returns is the response, what it raises the error; it is cancelled when nobody waits any more.
         Leaving closes the session; the daemon lets started calls run to their end.
         """
-        self = cls(socket_path(runtime_dir, "agent.sock"), hello_message(client, hello), reconnect_s)
+        path = socket_path(runtime_dir, "agent.sock")
+        self = cls(path, hello_message(client, hello), reconnect_s, run_tool)
         await self._open(wait_s)
         failure: Exception | None = None
         try:
             async with trio.open_nursery() as nursery:
+                self._nursery = nursery
                 nursery.start_soon(self._run)
                 try:
                     yield self
@@ -127,6 +145,16 @@ class AsyncClient:
 
     async def call(self, calls: Sequence[dict[str, Any]]) -> Reply:
         return await self.request("call", calls=list(calls))
+
+    async def use(self, tool: str, arguments: dict[str, Any]) -> Reply:
+        """A model's call of a tool that `assemble` gave; the reply's `text` or `value` is for the model."""
+        return await self.request("use", tool=tool, arguments=arguments)
+
+    async def set_tools(self, tools: Sequence[dict[str, Any]]) -> Reply:
+        """The agent's own tools from now on, after a reconnect too."""
+        reply = await self.request("tools", tools=list(tools))
+        self._tools = list(tools)
+        return reply
 
     async def stop(self, batch: int | str | None = None) -> Reply:
         return await self.request("stop", **given(batch=batch))
@@ -203,6 +231,8 @@ class AsyncClient:
             await trio.sleep(random.uniform(0.05, 1.0))  # noqa: S311 - as above
             try:
                 await self._open(RECONNECT_S)
+                if self._tools is not None:  # a hello may be too small for them
+                    await self._send({"op": "tools", "id": next(self._ids), "tools": self._tools})
                 if self._subscribed:
                     await self._send({"op": "subscribe", "id": next(self._ids), "events": self._subscribed})
             except ToolsearchdError as error:
@@ -229,10 +259,37 @@ class AsyncClient:
                 waiting[1].append(reply)
                 waiting[0].set()
             return
+        if self._run_tool is not None and self._nursery is not None:
+            if reply["op"] == "call_requested":
+                self._nursery.start_soon(self._answer, self._run_tool, reply)
+                return
+            if reply["op"] == "call_cancelled":
+                if reply["call"] in self._running:
+                    self._running[reply["call"]].cancel()
+                return
         try:
             self._events_in.send_nowait(reply)
         except trio.WouldBlock:
             self.dropped_events += 1
+
+    async def _answer(self, run_tool: RunTool, asked: Reply) -> None:
+        """Runs one of the agent's own tools and tells the daemon what became of it."""
+        call: str = asked["call"]
+        with trio.CancelScope() as scope:
+            self._running[call] = scope
+            try:
+                outcome: dict[str, Any] = {"response": await run_tool(asked["name"], asked["arguments"])}
+                encode_frame(outcome)  # what can't be sent is an error too
+            except Exception as error:  # noqa: BLE001 - the tool's own fault, for whoever called it
+                outcome = {"error": f"{type(error).__name__}: {error}"}
+            finally:
+                del self._running[call]
+        if scope.cancelled_caught:
+            return
+        try:
+            await self.request("call_result", call=call, **outcome)
+        except ToolsearchdError:
+            pass  # the daemon went: the call ended with it
 
     async def _send(self, message: dict[str, Any], stream: trio.SocketStream | None = None) -> None:
         """A torn frame would end the session: cancelling waits until the frame is out, at most 30 s."""

@@ -185,6 +185,18 @@ class Client(_Blocking):
     def call(self, calls: Sequence[dict[str, Any]]) -> Reply:
         return self.request("call", calls=list(calls))
 
+    def use(self, tool: str, arguments: dict[str, Any]) -> Reply:
+        """A model's call of a tool that `assemble` gave; the reply's `text` or `value` is for the model."""
+        return self.request("use", tool=tool, arguments=arguments)
+
+    def set_tools(self, tools: Sequence[dict[str, Any]]) -> Reply:
+        """The agent's own tools from now on; calls of them come out of `events` as `call_requested`."""
+        return self.request("tools", tools=list(tools))
+
+    def call_result(self, call: str, **outcome: Any) -> Reply:
+        """What became of a `call_requested`: `response=` or `error=`."""
+        return self.request("call_result", call=call, **outcome)
+
     def stop(self, batch: int | str | None = None) -> Reply:
         return self.request("stop", **given(batch=batch))
 

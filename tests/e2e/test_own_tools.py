@@ -1,10 +1,13 @@
 """Tools of an agent: core ones stay direct, the others hide, for its session alone, and are called back."""
 
 import pytest
+import trio
+import trio.testing
 
 from tests.daemon import DaemonProcess, wait_until
 from tests.servers.zoo import zoo
 from tests.wire import agent
+from toolsearchd.async_client import AsyncClient
 
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
 READ = {"name": "read_file", "description": "Read a file.", "parameters": {"type": "object"}, "core": True}
@@ -266,3 +269,33 @@ def test_hermes_says_what_is_not_of_this_session_and_what_is_meant(daemon):
     with agent(daemon, client="narrow", dialect="hermes") as wire:
         assert error(wire, 1, "mcp__desk__echo")["reason"] == "not_in_session"
         assert error(wire, 2, "echo")["reason"] == "unknown_name"
+
+
+async def test_the_client_runs_them(daemon):
+    cancelled = trio.Event()
+
+    async def run_tool(name, arguments):
+        if name == "weather_report":
+            return f"rain in {arguments['text']}"
+        if name == "never":
+            try:
+                await trio.sleep_forever()
+            finally:
+                cancelled.set()
+        return {"no": "JSON", "form": object()}
+
+    never = {"name": "never", "core": False}
+    async with AsyncClient.connect(
+        client="test", runtime_dir=daemon.runtime_dir, tools=TOOLS, run_tool=run_tool
+    ) as client:
+        await client.set_tools([*TOOLS, never])
+        called = await client.use("weather_report", {"text": "Oslo"})
+        assert called["value"]["response"]["content"][0]["text"] == "rain in Oslo"
+        failed = await client.call([{"name": "star_chart", "arguments": {}}])
+        assert failed["results"][0]["error"]["code"] == "TOOL_ERROR"
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(client.call, [{"name": "never", "arguments": {}}])
+            await trio.testing.wait_all_tasks_blocked(0.2)
+            assert (await client.stop())["running"] == 1
+        with trio.fail_after(10):
+            await cancelled.wait()
