@@ -53,7 +53,7 @@ bench-assemble: $(VENV)/test-installed
 	$(PY) -m tests.bench.assemble $(ARGS)
 
 soak: $(VENV)/node-installed
-	$(PY) -m pytest -q tests/property --hypothesis-profile=soak
+	TOOLSEARCHD_PROPERTY_STEPS=50000 $(PY) -m pytest -q tests/property --hypothesis-profile=soak
 	for turn in 1 2 3 4 5; do $(PY) -m pytest -q tests/e2e tests/actors || exit 1; done
 
 # The units with this checkout's programs in them, under build/systemd.

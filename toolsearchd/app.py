@@ -15,14 +15,18 @@ import msgspec
 import trio
 
 from toolsearchd.actors.activity import Activity
+from toolsearchd.actors.admission import Admission
 from toolsearchd.actors.agent_wire import AgentWire
+from toolsearchd.actors.approver import Approver
 from toolsearchd.actors.cataloger import Cataloger
 from toolsearchd.actors.control_wire import ControlWire
 from toolsearchd.actors.desk import ControlDesk
+from toolsearchd.actors.desktop import Desktop
 from toolsearchd.actors.dispatcher import Dispatcher
 from toolsearchd.actors.evaluator import Evaluator
 from toolsearchd.actors.listener import Listener
 from toolsearchd.actors.notifier import Notifier
+from toolsearchd.actors.permits import Permits
 from toolsearchd.actors.runtime_dir import RuntimeDir, activated_sockets
 from toolsearchd.actors.sessions import Sessions
 from toolsearchd.actors.standing import ENVIRONMENT
@@ -90,13 +94,29 @@ class Daemon:
             counts=self.token_counts,
             limits=limits,
         )
+        self.desktop = Desktop(environ)
+        self.approver = Approver(
+            settings=self._settings,
+            permits=Permits(places.state_dir),
+            desktop=self.desktop,
+            activity=self.activity,
+            limits=limits,
+        )
+        self.admission = Admission(
+            upstream=self.fleet, approver=self.approver, settings=self._settings, limits=limits
+        )
         self.dispatcher = Dispatcher(
-            upstream=self.fleet, settings=self._settings, activity=self.activity, limits=limits
+            upstream=self.fleet,
+            approver=self.approver,
+            admission=self.admission,
+            activity=self.activity,
+            limits=limits,
         )
         self.sessions = Sessions(
             settings=self._settings,
             evaluator=self.evaluator,
             dispatcher=self.dispatcher,
+            approver=self.approver,
             activity=self.activity,
             limits=limits,
             disclosure=_disclosure_of(environ),
@@ -137,7 +157,8 @@ class Daemon:
         stages = Stages(nursery)
         agents = self._listener("agent", AgentWire(self.sessions, self.limits, self.door).serve)
         control = self._listener(
-            "control", ControlWire(self.desk.answers(), self.activity, self.limits).serve
+            "control",
+            ControlWire(self.desk.answers(), self.approver, self.activity, self.limits).serve,
         )
         self.fleet.apply(self.watcher.desired.servers)
         # The fleet's work begins after READY: importing the MCP SDK alone takes a second.
@@ -148,6 +169,8 @@ class Daemon:
         await stages.start("warm catalog", self.warm_catalog.run)
         await stages.start("cataloger", self.cataloger.run)
         await stages.start("evaluator", self.evaluator.run)
+        await stages.start("desktop", self.desktop.run)
+        await stages.start("approver", self.approver.run)
         await stages.start("dispatcher", self.dispatcher.run)
         await stages.start("agent listener", agents.run)
         await stages.start("control listener", control.run)

@@ -165,6 +165,10 @@ class AsyncClient:
         self._subscribed = list(events)
         return reply
 
+    async def decide(self, approval: str, decision: str) -> Reply:
+        """`approve`, `session`, `always` or `deny`, for a prompt of this session."""
+        return await self.request("decide", approval=approval, decision=decision)
+
     async def bye(self) -> Reply:
         """Ends the session; the client does not reconnect after it."""
         self._reconnect_s = None

@@ -122,15 +122,18 @@ class _Blocking:
 
     def _receive(self, op: str) -> Reply:
         while (payload := self._frames.next_payload()) is None:
-            try:
-                data = self._sock.recv(READ_SIZE)
-            except OSError as error:
-                raise self._broken(op, error) from error
-            if not data:
-                raise ended(op)
-            self._frames.feed(data)
+            self._read(op)
         reply: Reply = msgspec.msgpack.decode(payload)
         return reply
+
+    def _read(self, op: str) -> None:
+        try:
+            data = self._sock.recv(READ_SIZE)
+        except OSError as error:
+            raise self._broken(op, error) from error
+        if not data:
+            raise ended(op)
+        self._frames.feed(data)
 
     def _broken(self, op: str, error: OSError) -> ToolsearchdError:
         within_s = self._sock.gettimeout()
@@ -203,6 +206,10 @@ class Client(_Blocking):
     def subscribe(self, events: Sequence[str]) -> Reply:
         return self.request("subscribe", events=list(events))
 
+    def decide(self, approval: str, decision: str) -> Reply:
+        """`approve`, `session`, `always` or `deny`, for a prompt of this session."""
+        return self.request("decide", approval=approval, decision=decision)
+
     def bye(self) -> Reply:
         """Ends the session; the daemon closes the connection behind the reply."""
         return self.request("bye")
@@ -219,6 +226,21 @@ class ControlClient(_Blocking):
 
     def __init__(self, *, runtime_dir: Path | str | None = None, timeout_s: float | None = None) -> None:
         super().__init__(socket_path(runtime_dir, "control.sock"), timeout_s)
+
+    def fileno(self) -> int:
+        """For `select`: readable means that `read_some` will not wait."""
+        return self._sock.fileno()
+
+    def read_some(self) -> None:
+        """Reads once. Raises NO_DAEMON at the connection's end."""
+        self._read("events")
+
+    def come_events(self) -> list[Reply]:
+        """The events that have come whole, without waiting for any."""
+        while (payload := self._frames.next_payload()) is not None:
+            self._events.append(msgspec.msgpack.decode(payload))
+        come, self._events = self._events, []
+        return come
 
     def __enter__(self) -> ControlClient:
         return self

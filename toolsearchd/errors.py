@@ -75,7 +75,21 @@ CODES: dict[str, CodeEntry] = {
         "Set `unvalidatable: forward` for the server, or mend its schema.",
     ),
     "NO_APPROVER": CodeEntry(
-        "The call needs an approval and nobody could be asked.", "Allow it by a rule under `approval.rules`."
+        "The call needs an approval and nobody answered who could.",
+        "Keep `toolsearchctl approvals --watch` open, or allow it by a rule under `approval.rules`.",
+    ),
+    "APPROVAL_TIMEOUT": CodeEntry(
+        "The approval was asked for and not answered in time.", "Answer it, then call again."
+    ),
+    "STALE": CodeEntry(
+        "The approval was used, answered by somebody else, or has expired.", "A new call asks anew."
+    ),
+    "UNKNOWN_APPROVAL": CodeEntry(
+        "No approval of this id is pending.", "`toolsearchctl approvals` lists them."
+    ),
+    "AUDIT_UNAVAILABLE": CodeEntry(
+        "What has to be on disk first could not be written.",
+        "Make room, or mend the state directory; nothing was sent.",
     ),
     "DENIED": CodeEntry("The policy, or a person, refused the call.", "Do not retry it; ask the person."),
     "QUEUE_FULL": CodeEntry("Too many entries wait in this session.", "Wait for replies first."),

@@ -65,6 +65,8 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     call_timeout_s: float = 300.0
     queued_entries: int = 1024  # per session: 16 open requests of 64
     stop_grace_s: float = 2.0
+    pending_approvals: int = 32  # per session: nobody reads the thirty-third prompt of a burst
+    approval_answer_s: float = 300.0  # a prompt that somebody can hear, and its longest life
     # --- config ---------------------------------------------------------------------------------
     user_file_bytes: int = 128 * 1024 * 1024  # some clients keep their history in it
     project_file_bytes: int = 1024 * 1024

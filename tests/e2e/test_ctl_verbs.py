@@ -28,7 +28,11 @@ def daemon(tmp_path_factory):
         "hostile": zoo("steady", "--tools-from", hostile),
         "absent": {"command": "/nonexistent/server"},
     }
-    config = {"tools": {"tool_search": {"enabled": "on"}}, "profiles": {"none": {"servers": []}}}
+    config = {
+        "tools": {"tool_search": {"enabled": "on"}},
+        "profiles": {"none": {"servers": []}},
+        "approval": {"wait_s": 0},
+    }
     with DaemonProcess(root, servers=servers, config=config) as daemon:
         daemon.wait_servers("steady", "hostile")
         daemon.wait_servers("absent", state="failed")

@@ -1,5 +1,7 @@
 """The queue as a state machine: one outcome each, at most one start, none after an acknowledged stop."""
 
+import os
+
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
@@ -8,7 +10,9 @@ from toolsearchd.dispatch.entry import EntryState, Outcome
 from toolsearchd.dispatch.queue import INTERRUPTED, Queue
 from toolsearchd.errors import ToolsearchdError
 
+STEPS = int(os.environ.get("TOOLSEARCHD_PROPERTY_STEPS", "5000"))
 DONE = Outcome(response={})
+WITHDRAWN = Outcome(error={"code": "INTERRUPTED", "prompt": "withdrawn"})
 CAP = 12
 
 
@@ -47,6 +51,12 @@ class QueueMachine(RuleBasedStateMachine):
             assert id(entry) not in self.stopped
             self.starts[id(entry)] = self.starts.get(id(entry), 0) + 1
 
+    @rule(batch=entries, at=st.integers(0, 4), asking=st.booleans())
+    def ask(self, batch, at, asking):
+        """A person is asked about it, or has answered: a stop has more to say meanwhile."""
+        if batch:
+            batch[at % len(batch)].when_stopped = WITHDRAWN if asking else None
+
     @rule(batch=entries, at=st.integers(0, 4))
     def finish(self, batch, at):
         if not batch:
@@ -70,8 +80,8 @@ class QueueMachine(RuleBasedStateMachine):
             return
         for entry in stopped.interrupted:
             assert id(entry) not in self.outcomes
-            assert entry.outcome is INTERRUPTED
-            self.outcomes[id(entry)] = INTERRUPTED
+            assert entry.outcome is (entry.when_stopped or INTERRUPTED)
+            self.outcomes[id(entry)] = entry.outcome
         self.stopped |= {id(e) for e in self.all if everything or e.batch.key == key}
 
     @invariant()
@@ -87,5 +97,5 @@ class QueueMachine(RuleBasedStateMachine):
         assert len(self.queue) == sum(e.state is not EntryState.ENDED for e in self.all)
 
 
-QueueMachine.TestCase.settings = settings(max_examples=100, stateful_step_count=50, deadline=None)
+QueueMachine.TestCase.settings = settings(max_examples=STEPS // 50, stateful_step_count=50, deadline=None)
 TestQueue = QueueMachine.TestCase

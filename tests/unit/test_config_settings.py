@@ -144,8 +144,8 @@ profiles:
   second: {match: {client: [a, "b*"]}, tools: [t], dialect: hermes, context_length: 1000, encoding: x,
            approval: ask, pins: [p], enabled: off, options: {listing: off}}
   default: {servers: []}
-approval: {default: deny, wait_s: 1.5, rules: [{profile: p, server: s, tool: t, annotation: a,
-           arguments: {x: 1}, then: allow}]}
+approval: {default: deny, wait_s: 1.5, rules: [{profile: p, server: s, tool: t,
+           annotation: readOnlyHint=false, arguments: {x: 1}, then: allow}]}
 hooks: {pre_call: [{command: [a, b], match: {tool: x}, timeout_s: 1, on_error: open}], post_call: []}
 journal: {arguments: true, max_bytes: 1.5GiB, keep: 2}
 limits: {reconnect_delays_s: [1, 2], user_file_bytes: 5 MB}

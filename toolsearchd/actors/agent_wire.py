@@ -30,6 +30,7 @@ from toolsearchd.protocol.messages import (
     Bye,
     Call,
     CallResult,
+    Decide,
     Describe,
     Explain,
     Hello,
@@ -178,6 +179,8 @@ class _Conversation:
                     fields = session.explain(request.query, request.tool)
                 case Subscribe():
                     fields = self._subscribe(session, request)
+                case Decide():
+                    fields = session.decide(request.approval, request.decision)
                 case Bye():
                     fields, self._done = session.ping(), True
                 case _:  # a message without a branch here is a bug, not the peer's
@@ -253,7 +256,7 @@ class _Conversation:
             raise ToolsearchdError(
                 "BAD_ARGUMENTS", f"no such events: {', '.join(unknown)}; there are {', '.join(EVENTS)}"
             )
-        session.events |= set(request.events)
+        session.listen(request.events)
         return session.ping() | {"events": sorted(session.events)}
 
     def _send_event(self, name: str, fields: dict[str, Any]) -> None:

@@ -6,11 +6,13 @@ import inspect
 import logging
 import socket
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any
 
 import trio
 
 from toolsearchd.actors.activity import Activity
+from toolsearchd.actors.approver import Approver, Person
 from toolsearchd.actors.peer import Peer
 from toolsearchd.actors.stream import PeerStalledError, PeerStream
 from toolsearchd.errors import ToolsearchdError
@@ -24,19 +26,27 @@ Answer = Callable[[Any], "dict[str, Any] | Awaitable[dict[str, Any]]"]
 
 
 class ControlWire:
-    """`answers`: message type → what answers it; composed in app.py, where everything is at hand."""
+    """`answers`: message type → what answers it; composed in app.py, where everything is at hand.
+    Approvals are answered for one person at a time: it matters who asks."""
 
     def __init__(
-        self, answers: Mapping[type[ControlRequest], Answer], activity: Activity, limits: Limits
+        self,
+        answers: Mapping[type[ControlRequest], Answer],
+        approver: Approver,
+        activity: Activity,
+        limits: Limits,
     ) -> None:
         self._answers = answers
+        self._approver = approver
         self._activity = activity
         self._limits = limits
 
     async def serve(self, sock: socket.socket, peer: Peer) -> None:
         stream = PeerStream(sock, self._limits)
         wire = ControlConnection(self._limits)
-        endings: list[Callable[[], None]] = []
+        person = Person(peer, partial(self._send_event, stream))
+        answers = {**self._answers, **self._approver.answers_for(person)}
+        endings: list[Callable[[], None]] = [partial(self._approver.leave, person)]
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(stream.run_writer)
@@ -51,7 +61,7 @@ class ControlWire:
                             stream.send_nowait(wire.result(item.id, {"watching": True}))
                         else:
                             assert isinstance(item, ControlRequest)
-                            nursery.start_soon(self._answer, stream, wire, item)
+                            nursery.start_soon(self._answer, answers, stream, wire, item)
                 with trio.move_on_after(1):
                     await stream.drain()
                 nursery.cancel_scope.cancel()
@@ -62,9 +72,15 @@ class ControlWire:
                 end()
             stream.close()
 
-    async def _answer(self, stream: PeerStream, wire: ControlConnection, request: ControlRequest) -> None:
+    async def _answer(
+        self,
+        answers: Mapping[type[ControlRequest], Answer],
+        stream: PeerStream,
+        wire: ControlConnection,
+        request: ControlRequest,
+    ) -> None:
         try:
-            answer = self._answers[type(request)](request)
+            answer = answers[type(request)](request)
             fields = await answer if inspect.isawaitable(answer) else answer
         except ToolsearchdError as error:
             stream.send_nowait(wire.error(request.id, error))
@@ -77,8 +93,9 @@ class ControlWire:
             stream.send_nowait(wire.result(request.id, fields))
 
     def _watch(self, stream: PeerStream) -> Callable[[], None]:
-        def send(event: dict[str, Any]) -> None:
-            if stream.outbox_bytes <= self._limits.frame_bytes_before_hello:
-                stream.send_nowait(event_frame("activity", event))
+        return self._activity.subscribe(partial(self._send_event, stream, "activity"))
 
-        return self._activity.subscribe(send)
+    def _send_event(self, stream: PeerStream, name: str, fields: dict[str, Any]) -> None:
+        # An event is dropped, not queued, for a peer that leaves its replies unread.
+        if stream.outbox_bytes <= self._limits.frame_bytes_before_hello:
+            stream.send_nowait(event_frame(name, fields))

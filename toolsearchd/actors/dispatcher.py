@@ -1,9 +1,9 @@
-"""Carries out calls: resolve, prepare, decide, send, each entry in turn.
+"""Carries out calls: admit, then send, each entry in turn.
 
-What may run is the queue's word. Owns a task per open batch and a cancel scope per started entry. Batches
-live here and not in the session's task: an agent that goes away does not tear down what its server is doing.
-Receives synchronous `submit` and `stop` from sessions; delivers each batch's reply through the callback it
-was given, once.
+What may run is the queue's word, and what is let through `Admission`'s. Owns a task per open batch and a
+cancel scope per started entry. Batches live here and not in the session's task: an agent that goes away does
+not tear down what its server is doing. Receives synchronous `submit` and `stop` from sessions; delivers each
+batch's reply through the callback it was given, once.
 """
 
 from __future__ import annotations
@@ -11,19 +11,18 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Hashable
-from typing import Any, Protocol
+from functools import partial
+from typing import Any
 
 import trio
 
 from toolsearchd.actors.activity import Activity
+from toolsearchd.actors.admission import Admission, Admitted, Caller, Upstream, refused
+from toolsearchd.actors.approver import Approver
 from toolsearchd.catalog.model import Tool
-from toolsearchd.config.model import ServerSpec
-from toolsearchd.config.settings import Settings
-from toolsearchd.dispatch.arguments import prepare
 from toolsearchd.dispatch.entry import Entry, EntryState, Outcome
-from toolsearchd.dispatch.policy import Decision, decide, strictest
 from toolsearchd.dispatch.queue import INDETERMINATE_BY_STOP, Queue
-from toolsearchd.dispatch.shapes import CallRequest, Rules
+from toolsearchd.dispatch.shapes import CallRequest
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 
@@ -31,44 +30,6 @@ log = logging.getLogger(__name__)
 
 Deliver = Callable[[dict[str, Any]], None]
 OnProgress = Callable[[Entry, float, float | None, str | None], None]
-
-
-class Caller(Protocol):
-    """What the dispatcher needs of a session."""
-
-    session_id: str
-    client: str
-    queue: Queue
-
-    @property
-    def profiles(self) -> tuple[str, ...]:
-        """Those whose rules bind it."""
-
-    @property
-    def argument_rules(self) -> Rules: ...
-
-    def tool_to_call(self, name: str) -> Tool:
-        """The granted tool that `name` means now. Raises TOOL_NOT_FOUND or TOOL_CHANGED."""
-
-    async def call_own(self, tool: str, arguments: dict[str, Any], *, timeout_s: float) -> dict[str, Any]:
-        """Runs a tool of its own, as `Upstream.call` does a server's."""
-
-
-class Upstream(Protocol):
-    """Where calls go: the fleet."""
-
-    def spec(self, server: str) -> ServerSpec | None: ...
-
-    async def call(
-        self,
-        server: str,
-        tool: str,
-        arguments: dict[str, Any],
-        *,
-        timeout_s: float,
-        on_progress: Callable[[float, float | None, str | None], None] | None = None,
-    ) -> dict[str, Any]:
-        """MCP's `CallToolResult` as a map. Raises `ToolsearchdError`."""
 
 
 class _Started:
@@ -93,12 +54,14 @@ class Dispatcher:
         self,
         *,
         upstream: Upstream,
-        settings: Callable[[], Settings],
+        approver: Approver,
+        admission: Admission,
         activity: Activity,
         limits: Limits,
     ) -> None:
         self._upstream = upstream
-        self._settings = settings
+        self._approver = approver
+        self._admission = admission
         self._activity = activity
         self._limits = limits
         self._nursery: trio.Nursery | None = None
@@ -130,9 +93,18 @@ class Dispatcher:
     def stop(self, queue: Queue, key: Hashable | None = None) -> dict[str, int]:
         """When this returns nothing more of the stopped batches will start. Raises UNKNOWN_BATCH."""
         stopped = queue.stop(key)
+        for entry in stopped.interrupted:
+            self._approver.withdraw(entry)
         for entry in stopped.running:
             self._abandon(entry)
         return {"interrupted": len(stopped.interrupted), "running": len(stopped.running)}
+
+    def leave(self, caller: Caller) -> list[Entry]:
+        """The caller is gone: what waits is interrupted, its prompts are withdrawn; what runs goes on to its
+        end, unheard, and is returned."""
+        running = caller.queue.stop().running
+        self._approver.close_session(caller)
+        return running
 
     async def drain(self) -> None:
         """For the daemon's stop: nothing new, the queued interrupted, `drain_s` for the rest, then cancel."""
@@ -141,6 +113,7 @@ class Dispatcher:
             for entry in [e for batch in queue.batches for e in batch.entries]:
                 if entry.state is EntryState.QUEUED:
                     queue.finish(entry, Outcome.failed(_SHUTDOWN))
+                    self._approver.withdraw(entry)
         with trio.move_on_after(self._limits.drain_s):
             while self._started:
                 await trio.sleep(0.01)
@@ -171,8 +144,7 @@ class Dispatcher:
                 continue
             started = time.monotonic()
             outcome = await self._run_entry(caller, entry, request, on_progress)
-            if not caller.queue.finish(entry, outcome):
-                self.late_answers += 1
+            caller.queue.finish(entry, outcome)  # a stop that came first has given it its outcome
             assert entry.outcome is not None
             self._activity.publish(
                 "call",
@@ -193,75 +165,31 @@ class Dispatcher:
         if request.error is not None:
             return Outcome(error=request.error)
         try:
-            tool, arguments = self._admit(caller, request)
+            admitted = await self._admission.wait_admitted(caller, entry, request)
         except ToolsearchdError as error:
-            return Outcome.failed(error)
+            return refused(caller, error)
         except Exception as error:  # a bug here must cost this entry only
             log.exception("preparing a call of %s failed", request.name)
             return Outcome.failed(ToolsearchdError("INTERNAL", f"preparing the call failed: {error!r}"))
-        entry.name = tool.public_name
         if not caller.queue.start(entry):
             assert entry.outcome is not None
             return entry.outcome
-        return await self._run_started(caller, entry, tool, arguments, on_progress)
-
-    def _admit(self, caller: Caller, request: CallRequest) -> tuple[Tool, dict[str, Any]]:
-        """All before the send, in order: shape, name, validation, policy. Raises what is against it."""
-        tool = caller.tool_to_call(request.name)
-        spec = None if tool.kind == "plugin" else self._upstream.spec(tool.server)
-        arguments = prepare(
-            tool.definition,
-            request.arguments or {},
-            rules=caller.argument_rules,
-            trusted=tool.kind == "plugin",
-            unvalidatable=spec.unvalidatable if spec else "forward",
-            limits=self._limits,
-        )
-        decision = strictest(
-            self._decide(caller_profile, tool, spec, arguments) for caller_profile in caller.profiles
-        )
-        if decision.then == "deny":
-            raise ToolsearchdError("DENIED", f"the policy refuses {tool.public_name} ({decision.rule})")
-        if decision.then == "ask":
-            raise ToolsearchdError(
-                "NO_APPROVER",
-                f"{tool.public_name} needs an approval ({decision.rule}) and nobody can be asked; "
-                f"a rule under approval.rules with `then: allow` lets it pass",
-            )
-        return tool, arguments
-
-    def _decide(
-        self, profile: str, tool: Tool, spec: ServerSpec | None, arguments: dict[str, Any]
-    ) -> Decision:
-        settings = self._settings()
-        named = settings.profiles.get(profile)
-        return decide(
-            settings.approval,
-            profile=profile,
-            server=tool.server,
-            tool=tool.name,
-            read_only=tool.definition.read_only,
-            destructive=tool.definition.destructive,
-            trust=spec.trust if spec else "full",
-            server_approval=spec.approval if spec else "",
-            arguments=arguments,
-            public_name=tool.public_name,
-            profile_approval=named.approval if named else None,
-        )
+        return await self._run_started(caller, entry, request, admitted, on_progress)
 
     async def _run_started(
         self,
         caller: Caller,
         entry: Entry,
-        tool: Tool,
-        arguments: dict[str, Any],
+        request: CallRequest,
+        admitted: Admitted,
         on_progress: OnProgress | None,
     ) -> Outcome:
         """The started entry's outcome. A stop ends the wait at once, however long cancelling takes below."""
         assert self._nursery is not None
         started = _Started()
         self._started[entry] = started
-        self._nursery.start_soon(self._send, caller, started, tool, arguments, on_progress, entry)
+        check = partial(self._admission.check, caller, request, admitted)
+        self._nursery.start_soon(self._send, caller, started, admitted, check, on_progress, entry)
         await started.ended.wait()
         return started.outcome
 
@@ -269,14 +197,15 @@ class Dispatcher:
         self,
         caller: Caller,
         started: _Started,
-        tool: Tool,
-        arguments: dict[str, Any],
+        admitted: Admitted,
+        check: Callable[[], None],
         on_progress: OnProgress | None,
         entry: Entry,
     ) -> None:
+        tool = admitted.tool
         with started.scope:
             try:
-                result = await self._answer(caller, tool, arguments, on_progress, entry)
+                result = await self._answer(caller, admitted, check, on_progress, entry)
                 outcome = _outcome_of(tool, result)
             except ToolsearchdError as error:
                 outcome = Outcome.failed(error)
@@ -290,13 +219,15 @@ class Dispatcher:
     async def _answer(
         self,
         caller: Caller,
-        tool: Tool,
-        arguments: dict[str, Any],
+        admitted: Admitted,
+        check: Callable[[], None],
         on_progress: OnProgress | None,
         entry: Entry,
     ) -> dict[str, Any]:
         """The tool's result, from the server or, for a tool of the agent's own, from the agent."""
+        tool, arguments = admitted.tool, admitted.arguments
         if tool.kind == "plugin":
+            check()
             return await caller.call_own(tool.name, arguments, timeout_s=self._limits.call_timeout_s)
 
         def report(progress: float, total: float | None, message: str | None) -> None:
@@ -310,6 +241,7 @@ class Dispatcher:
             arguments,
             timeout_s=spec.timeout_s if spec else self._limits.call_timeout_s,
             on_progress=report if on_progress is not None else None,
+            check=check,
         )
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from toolsearchd.actors.activity import Activity
+from toolsearchd.actors.approver import Approver
 from toolsearchd.actors.call_backs import CallBacks
 from toolsearchd.actors.dispatcher import Deliver, Dispatcher, OnProgress
 from toolsearchd.actors.evaluator import Evaluator, ViewKey
@@ -28,6 +29,7 @@ from toolsearchd.disclosure.own_tools import OwnTools, name_in, sort_own_tools
 from toolsearchd.disclosure.precedence import Choice
 from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.disclosure.view import Assembled, View
+from toolsearchd.dispatch.approvals import Answer as ApprovalAnswer
 from toolsearchd.dispatch.queue import Queue
 from toolsearchd.dispatch.routing import check_door, check_name
 from toolsearchd.dispatch.shapes import Rules, parse_calls
@@ -53,6 +55,7 @@ class Session:
         key_of: KeyOf,
         evaluator: Evaluator,
         dispatcher: Dispatcher,
+        approver: Approver,
         activity: Activity,
         limits: Limits,
     ) -> None:
@@ -71,6 +74,7 @@ class Session:
         self.queue = Queue(limits.queued_entries)
         self._evaluator = evaluator
         self._dispatcher = dispatcher
+        self._approver = approver
         self._activity = activity
         self._limits = limits
         self._interpreter = DIALECTS[self.key.dialect].interpreter()
@@ -96,6 +100,11 @@ class Session:
     @property
     def profiles(self) -> tuple[str, ...]:
         return self.standing.profiles
+
+    @property
+    def may_decide(self) -> bool:
+        """Its own user interface may answer its prompts."""
+        return self.standing.may_decide
 
     @property
     def view(self) -> View:
@@ -324,12 +333,23 @@ class Session:
         self._activity.publish("stop", session=self.session_id, client=self.client, **counts)
         return self._stamped(dict(counts))
 
+    def listen(self, events: Iterable[str]) -> None:
+        """Events that it is sent from now on."""
+        self.events |= set(events)
+        if self.may_decide and "approval_requested" in self.events:
+            self._approver.listen(self)
+
+    def decide(self, approval: str, decision: ApprovalAnswer) -> dict[str, Any]:
+        """Its own user interface answers one of its prompts. Raises NOT_ALLOWED, UNKNOWN_APPROVAL, STALE."""
+        return self._stamped(self._approver.decide_as(self, approval, decision))
+
     def ping(self) -> dict[str, Any]:
         return self._stamped({})
 
     def notify(self, event: str, fields: dict[str, Any]) -> None:
         """Sends an event that it subscribed to; any other is not for it."""
-        if self.emit is not None and event in self.events:
+        heard = "approval_requested" if event == "approval_ended" else event
+        if self.emit is not None and heard in self.events:
             self.emit(event, fields)
 
     # --- what people ask ------------------------------------------------------------------------
@@ -358,7 +378,7 @@ class Session:
         self.emit = self.ask = None
         self.call_backs.close()
         self._evaluator.lift(self.session_id)
-        for entry in self.queue.stop().running:
+        for entry in self._dispatcher.leave(self):
             self._activity.publish("orphaned", session=self.session_id, client=self.client, tool=entry.name)
 
     def _stamped(self, fields: dict[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from toolsearchd import __version__
 from toolsearchd.actors.activity import Activity
+from toolsearchd.actors.approver import Approver
 from toolsearchd.actors.dispatcher import Dispatcher
 from toolsearchd.actors.evaluator import Evaluator
 from toolsearchd.actors.peer import Peer
@@ -30,6 +31,7 @@ class Sessions:
         settings: Callable[[], Settings],
         evaluator: Evaluator,
         dispatcher: Dispatcher,
+        approver: Approver,
         activity: Activity,
         limits: Limits,
         disclosure: str | None = None,
@@ -38,6 +40,7 @@ class Sessions:
         self._settings = settings
         self._evaluator = evaluator
         self._dispatcher = dispatcher
+        self._approver = approver
         self._activity = activity
         self._limits = limits
         self._disclosure = disclosure
@@ -78,6 +81,7 @@ class Sessions:
             key_of=partial(key_of, hello, environment=self._disclosure),
             evaluator=self._evaluator,
             dispatcher=self._dispatcher,
+            approver=self._approver,
             activity=self._activity,
             limits=self._limits,
         )

@@ -42,6 +42,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     profiles: tuple[str, ...]
     grant: Grant
     how: Profile | None
+    may_decide: bool = False  # every one of its profiles lets it answer its own approvals
     warnings: tuple[str, ...] = ()
 
 
@@ -59,7 +60,12 @@ def standing_of(hello: Hello, profiles: Mapping[str, Profile], servers: Collecti
     asked = hello.profile
     if asked is None or asked == own:
         return Standing(
-            profile=own, profiles=(own,), grant=grant, how=profiles.get(own), warnings=tuple(warnings)
+            profile=own,
+            profiles=(own,),
+            grant=grant,
+            how=profiles.get(own),
+            may_decide=_may_decide(profiles, own),
+            warnings=tuple(warnings),
         )
     if asked not in profiles and asked != DEFAULT_PROFILE:
         warnings.append(f"there is no profile {asked[:64]!r}: nothing is granted under it")
@@ -76,6 +82,7 @@ def standing_of(hello: Hello, profiles: Mapping[str, Profile], servers: Collecti
         profiles=(own, asked),
         grant=grant.narrowed(narrower),
         how=profiles.get(asked),
+        may_decide=_may_decide(profiles, own, asked),
         warnings=(*warnings, *more),
     )
 
@@ -128,6 +135,10 @@ def _grant_of(
     return grant, [
         f"the profile {name} names the server {server[:64]!r}, which there is not" for server in unknown
     ]
+
+
+def _may_decide(profiles: Mapping[str, Profile], *names: str) -> bool:
+    return all(name in profiles and profiles[name].may_decide for name in names)
 
 
 def _projects_of(hello: Hello) -> list[str]:

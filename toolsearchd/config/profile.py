@@ -30,6 +30,7 @@ class Profile(Section, frozen=True, kw_only=True):
     context_length: Count | None = None
     encoding: str | None = None
     approval: Then | None = None
+    may_decide: bool = False  # its sessions may answer their own approval prompts (the request `decide`)
     pins: tuple[str, ...] = ()
     enabled: Literal["auto", "on", "off", "fit"] | bool | None = None
     options: dict[str, Any] = msgspec.field(default_factory=dict)

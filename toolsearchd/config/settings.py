@@ -51,6 +51,9 @@ class Environment(Section, frozen=True, kw_only=True):
     )
 
 
+_HINT = r"^(readOnlyHint|destructiveHint)(=(true|false))?$"
+
+
 class ApprovalRule(Section, frozen=True, kw_only=True):
     """First match wins; what is not given matches everything."""
 
@@ -58,7 +61,7 @@ class ApprovalRule(Section, frozen=True, kw_only=True):
     profile: str | None = None
     server: str | None = None
     tool: str | None = None
-    annotation: str | None = None
+    annotation: Annotated[str, msgspec.Meta(pattern=_HINT)] | None = None
     arguments: dict[str, Any] | None = None
 
 
@@ -66,6 +69,8 @@ class Approval(Section, frozen=True, kw_only=True):
     default: Literal["allow", "ask", "deny", "ask-destructive"] = "ask-destructive"
     rules: tuple[ApprovalRule, ...] = ()
     wait_s: Seconds = 60.0
+    elicit: bool = True  # ask through the MCP client's own form, where it has one
+    notify: bool = True  # desktop notifications
 
 
 class Hook(Section, frozen=True, kw_only=True):

@@ -59,6 +59,17 @@ def plain_line(text: str) -> str:
     return _SPACE.sub(" ", clean(text)).strip()
 
 
+def visible(text: str) -> str:
+    """JSON text with nothing hidden in it: what `clean` would take away stands there as an escape, which
+    means the same to JSON. For text that a person is to judge as it is."""
+    return "".join(c if c.isprintable() and clean(c) == c else _escaped(c) for c in text)
+
+
+def _escaped(character: str) -> str:
+    units = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
+
+
 def clipped(text: str, chars: int) -> str:
     """At most `chars` characters, and an ellipsis where it was cut."""
     return text if len(text) <= chars else text[:chars] + "…"

@@ -37,7 +37,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 class Entry:
     """One call of a batch. `state` and `outcome` are changed by `Queue` alone."""
 
-    __slots__ = ("batch", "index", "name", "outcome", "state", "stopping")
+    __slots__ = ("batch", "index", "name", "outcome", "state", "stopping", "when_stopped")
 
     def __init__(self, batch: Batch, index: int, name: str) -> None:
         self.batch = batch
@@ -46,6 +46,7 @@ class Entry:
         self.state = EntryState.QUEUED
         self.stopping = False  # a stop found it started; it ends INDETERMINATE unless its answer wins
         self.outcome: Outcome | None = None
+        self.when_stopped: Outcome | None = None  # where a stop of the QUEUED entry has more to say
 
 
 class Batch:

@@ -89,7 +89,7 @@ class Queue:
         stopped = Stopped([], [])
         for entry in [entry for batch in batches for entry in batch.entries]:
             if entry.state is EntryState.QUEUED:
-                self.finish(entry, INTERRUPTED)
+                self.finish(entry, entry.when_stopped or INTERRUPTED)
                 stopped.interrupted.append(entry)
             elif entry.state is EntryState.STARTED:
                 entry.stopping = True

@@ -23,6 +23,7 @@ from toolsearchd.protocol.messages import (
     CallResult,
     ControlMessage,
     ControlRequest,
+    Decide,
     Hello,
     Request,
     RequestId,
@@ -109,7 +110,7 @@ class Wire:
             error = ToolsearchdError("DUPLICATE_ID", f"a request with id {request.id!r} is still open")
             return Refusal(error_frame(request.id, error), close=False)
         # A stop must get through however full the window is, and so must what open calls wait for.
-        unbound = isinstance(request, Stop | CallResult | Bye)
+        unbound = isinstance(request, Stop | CallResult | Decide | Bye)
         if len(self._open) >= self._limits.open_requests and not unbound:
             error = ToolsearchdError("BUSY", f"{len(self._open)} requests are open; wait for a reply first")
             return Refusal(error_frame(request.id, error), close=False)

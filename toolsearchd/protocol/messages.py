@@ -2,7 +2,7 @@
 
 Agent → daemon: `Hello`, then requests (each with an `id`). Daemon → agent: `welcome`, `result`, `error` and
 events, which are plain maps. Control requests have a decoder of their own: their tags do not exist for an
-agent. Unknown fields are ignored (forward compatible), except in `Decide`, which is an approval.
+agent. Unknown fields are ignored (forward compatible), except in those that answer approvals.
 
 Fields that carry what a model wrote (`queries`, `names`, `calls`, `limit`) are untyped here on purpose:
 their shapes are repaired or refused, with words a model can act on, by the disclosure and dispatch packages.
@@ -10,7 +10,7 @@ their shapes are repaired or refused, with words a model can act on, by the disc
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
@@ -109,6 +109,13 @@ class CallResult(Request, tag="call_result", frozen=True, kw_only=True):
     error: Any = None
 
 
+class Decide(Request, tag="decide", frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The agent's own user interface answers one of the session's prompts, where its profile lets it."""
+
+    approval: str
+    decision: Literal["approve", "session", "always", "deny"]
+
+
 class Bye(Request, tag="bye", frozen=True): ...
 
 
@@ -125,6 +132,7 @@ AgentMessage = (
     | Explain
     | Tools
     | CallResult
+    | Decide
     | Bye
 )
 
@@ -166,6 +174,25 @@ class Watch(ControlRequest, tag="watch", frozen=True):
     """Events `activity` follow until the connection closes."""
 
 
+class Approvals(ControlRequest, tag="approvals", frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What waits for an answer, one with all of its arguments, or (`watch`) events for what comes too."""
+
+    approval: str | None = None
+    watch: bool = False
+
+
+class Approve(ControlRequest, tag="approve", frozen=True, kw_only=True, forbid_unknown_fields=True):
+    approval: str
+    scope: Literal["once", "session", "always"] = "once"
+    code: str | None = None
+
+
+class Deny(ControlRequest, tag="deny", frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Refuses a pending approval, or ends a standing permit."""
+
+    approval: str
+
+
 class Reload(ControlRequest, tag="reload", frozen=True): ...
 
 
@@ -176,7 +203,19 @@ class ControlPing(ControlRequest, tag="ping", frozen=True): ...
 
 
 ControlMessage = (
-    Tokens | Status | Servers | Restart | Sessions | StopSessions | Watch | Reload | Doctor | ControlPing
+    Tokens
+    | Status
+    | Servers
+    | Restart
+    | Sessions
+    | StopSessions
+    | Approvals
+    | Approve
+    | Deny
+    | Watch
+    | Reload
+    | Doctor
+    | ControlPing
 )
 
 # `call_requested` and `call_cancelled` come unasked, to an agent whose own tools are called.
@@ -189,6 +228,7 @@ EVENTS = (
     "activity",
     "drain",
 )
+# Who hears `approval_requested` hears `approval_ended` too.
 
 agent_decoder: msgspec.msgpack.Decoder[AgentMessage] = msgspec.msgpack.Decoder(AgentMessage)
 control_decoder: msgspec.msgpack.Decoder[ControlMessage] = msgspec.msgpack.Decoder(ControlMessage)

@@ -124,13 +124,16 @@ class Fleet:
         *,
         timeout_s: float,
         on_progress: OnProgress | None = None,
+        check: Callable[[], None] = lambda: None,
     ) -> dict[str, Any]:
         """MCP's `CallToolResult` as a map. Raises `ToolsearchdError`; see `Upstream.call`."""
         member = self._members.get(server)
         if member is None or member.upstream is None:
             reason = member.source().reason if member else "not configured any more"
             raise ToolsearchdError("SERVER_UNAVAILABLE", f"{server}: {reason}", server=server)
-        return await member.upstream.call(tool, arguments, timeout_s=timeout_s, on_progress=on_progress)
+        return await member.upstream.call(
+            tool, arguments, timeout_s=timeout_s, on_progress=on_progress, check=check
+        )
 
     # --- making it so -----------------------------------------------------------------------------
 

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _PROVEN_S = 180.0  # a session that held this long was no accident (the reference's keepalive interval)
+# Nothing reached the server: the call says nothing about it.
+_NOT_SENT = frozenset(("SERVER_UNAVAILABLE", "INVALID_ARGUMENTS", "TOOL_CHANGED", "TOOL_NOT_FOUND", "STALE"))
 _WAIT_S = 5.0  # what a call waits for a server that is coming back (the reference's)
 
 
@@ -144,9 +146,18 @@ class Upstream:
     # --- calls ----------------------------------------------------------------------------------------
 
     async def call(
-        self, tool: str, arguments: dict[str, Any], *, timeout_s: float, on_progress: OnProgress | None
+        self,
+        tool: str,
+        arguments: dict[str, Any],
+        *,
+        timeout_s: float,
+        on_progress: OnProgress | None,
+        check: Callable[[], None] = lambda: None,
     ) -> dict[str, Any]:
-        """Raises `ToolsearchdError`: SERVER_UNAVAILABLE provably not sent, INDETERMINATE perhaps done."""
+        """`check` is asked right before the send, after all waiting: what it raises ends the call unsent.
+
+        Raises `ToolsearchdError`: SERVER_UNAVAILABLE provably not sent, INDETERMINATE perhaps done.
+        """
         connection = await self._wait_connected()
         if not self._breaker.admits(trio.current_time()):
             raise ToolsearchdError(
@@ -160,6 +171,7 @@ class Upstream:
             async with self._slots:
                 if connection.lost.is_set():
                     raise self._unavailable()
+                check()
                 self.in_flight += 1
                 try:
                     result = await connection.call(
@@ -172,7 +184,7 @@ class Upstream:
             self._backoff.proven()
             return result
         except ToolsearchdError as error:
-            if error.code not in ("SERVER_UNAVAILABLE", "INVALID_ARGUMENTS"):
+            if error.code not in _NOT_SENT:
                 ok = False
             raise ToolsearchdError(
                 error.code, error.message, **error.fields | {"server": self.spec.name}

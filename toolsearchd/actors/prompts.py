@@ -1,0 +1,64 @@
+"""A prompt and a standing permit as people and programs read them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from toolsearchd.disclosure.sanitise import clipped, visible
+from toolsearchd.dispatch.approvals import Prompt, Standing
+
+_SHOWN_BYTES = 64 * 1024  # of arguments in an event or a list; more is fetched by the approval's id
+_NOTICE_CHARS = 160  # of arguments in a notification
+
+
+def shown_prompt(prompt: Prompt, *, whole: bool) -> dict[str, Any]:
+    """`arguments` is the JSON text that would be sent, byte for byte; null where it is long and not asked
+    for by the approval's id (`whole`). The code is not in it."""
+    question = prompt.question
+    size = len(question.arguments)
+    return {
+        "approval": prompt.id,
+        "session": question.binding.session,
+        "client": question.client,
+        "profile": question.profile,
+        "server": question.binding.server,
+        "tool": question.public_name,
+        "arguments": question.arguments.decode() if whole or size <= _SHOWN_BYTES else None,
+        "arguments_bytes": size,
+        "rule": question.rule,
+        "asked_at": _stamp(prompt.asked.wall),
+        "expires_at": _stamp(prompt.expires_wall),
+        "digests": {
+            "server": question.binding.server_digest,
+            "tool": question.binding.tool_digest,
+            "arguments": question.binding.arguments_digest,
+        },
+    }
+
+
+def shown_permit(permit: Standing) -> dict[str, Any]:
+    return {
+        "approval": permit.id,
+        "scope": "session" if permit.session else "always",
+        "session": permit.session or None,
+        "server": permit.server,
+        "tool": permit.public_name,
+        "tool_digest": permit.tool_digest,
+        "given_at": _stamp(permit.given_at),
+    }
+
+
+def notice(prompt: Prompt) -> str:
+    """For the desktop: what would be sent, and the commands that answer."""
+    question = prompt.question
+    beginning = question.arguments[: 4 * _NOTICE_CHARS].decode("utf-8", "replace")
+    sent = clipped(visible(beginning), _NOTICE_CHARS)
+    return (
+        f"{question.client}: {question.public_name} {sent}\n"
+        f"toolsearchctl approve {prompt.id} --code {prompt.code}\ntoolsearchctl deny {prompt.id}"
+    )
+
+
+def _stamp(wall: float) -> str:
+    return datetime.fromtimestamp(wall, UTC).isoformat(timespec="seconds")

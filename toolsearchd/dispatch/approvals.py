@@ -1,0 +1,430 @@
+"""Approvals: a pure state machine over prompts. Who may say yes to which bytes, until when, and how often.
+
+    PENDING ──approve──▶ APPROVED ──use──▶ USED      `use` compares what is about to be sent, and is once
+       ├──deny─────▶ DENIED
+       ├──withdraw─▶ WITHDRAWN                       a stop, or the session's end
+       ├──expire───▶ UNHEARD (nobody could hear it) or UNANSWERED (somebody could)
+       └──decide───▶ CHANGED                         the tool or its server is another one by now
+
+Invariants: a prompt leaves PENDING once; what `use` lets pass has the session, server, tool and arguments
+that the prompt showed, within its time, once. A standing permit ("session", "always") is bound to the
+server's and the tool's digest and is gone when either changes. Times are numbers that the caller gives:
+monotonic seconds for every deadline, and the wall clock beside them, because that is what people were shown.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable
+from enum import Enum
+from hashlib import blake2b
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from toolsearchd.errors import ToolsearchdError
+
+Answer = Literal["approve", "session", "always", "deny"]
+
+_REMEMBERED = 256  # ended prompts, so that a second answer is told what the first one was
+_MAX_WRONG_CODES = 5  # of a million: a guess in 200,000 before the prompt is refused
+
+
+class Now(NamedTuple):
+    mono: float  # seconds, monotonic
+    wall: float  # seconds since the epoch
+
+
+class Binding(msgspec.Struct, frozen=True, kw_only=True):
+    """What an approval is for. Equal bindings send equal bytes to the same tool of the same server."""
+
+    session: str
+    server: str
+    server_digest: str
+    tool: str  # its own name
+    tool_digest: str
+    arguments_digest: str
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """What a prompt shows. `arguments` is the JSON text that would be sent, byte for byte."""
+
+    binding: Binding
+    arguments: bytes
+    public_name: str
+    client: str
+    profile: str
+    rule: str  # which word of the policy asks
+
+
+def arguments_digest(arguments: bytes) -> str:
+    return blake2b(arguments, digest_size=32).hexdigest()
+
+
+class PromptState(Enum):
+    PENDING = "pending"
+    APPROVED = "approved"
+    USED = "used"
+    DENIED = "denied"
+    WITHDRAWN = "withdrawn"
+    UNHEARD = "unheard"
+    UNANSWERED = "unanswered"
+    CHANGED = "changed"
+
+
+class Prompt:
+    """Changed by `Approvals` alone."""
+
+    __slots__ = (
+        "asked",
+        "by",
+        "code",
+        "deadline",
+        "heard",
+        "id",
+        "lasts_s",
+        "question",
+        "state",
+        "why",
+        "wrong_codes",
+    )
+
+    def __init__(self, prompt_id: str, code: str, question: Question, asked: Now, lasts_s: float) -> None:
+        self.id = prompt_id
+        self.code = code  # proves that a terminal or notification was read
+        self.question = question
+        self.asked = asked
+        self.lasts_s = lasts_s  # the longest that it may live, whoever listens
+        self.deadline = asked.mono
+        self.heard = False
+        self.state = PromptState.PENDING
+        self.by = ""  # who decided
+        self.why = ""
+        self.wrong_codes = 0
+
+    @property
+    def expires_wall(self) -> float:
+        return self.asked.wall + self.lasts_s
+
+    def is_over(self, now: Now) -> bool:
+        """Past its time by either clock: a suspended machine's monotonic clock stands still."""
+        return now.mono >= self.asked.mono + self.lasts_s or now.wall >= self.expires_wall
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """A permit that outlives its prompt. Kept on disk where `session` is empty ("always")."""
+
+    id: str
+    server: str
+    server_digest: str
+    tool: str
+    tool_digest: str
+    public_name: str
+    given_at: float  # wall clock
+    session: str = ""
+
+    def covers(self, binding: Binding) -> bool:
+        return self.session in ("", binding.session) and (
+            (self.server, self.server_digest, self.tool, self.tool_digest)
+            == (binding.server, binding.server_digest, binding.tool, binding.tool_digest)
+        )
+
+    def is_outdated_by(self, binding: Binding) -> bool:
+        """The same tool by name, and another one by digest."""
+        return (self.server, self.tool) == (binding.server, binding.tool) and (
+            (self.server_digest, self.tool_digest) != (binding.server_digest, binding.tool_digest)
+        )
+
+
+class Approvals:
+    """All prompts and standing permits of a daemon.
+
+    `new_id` and `new_code` make short texts that can't be foreseen; an id is asked for again while it is
+    taken. `max_pending`: prompts that one session may have waiting.
+    """
+
+    def __init__(
+        self,
+        *,
+        new_id: Callable[[], str],
+        new_code: Callable[[], str],
+        max_pending: int,
+        always: Iterable[Standing] = (),
+    ) -> None:
+        self._new_id = new_id
+        self._new_code = new_code
+        self._max_pending = max_pending
+        self._pending: dict[str, Prompt] = {}
+        self._ended: deque[Prompt] = deque(maxlen=_REMEMBERED)
+        self._standing = {permit.id: permit for permit in always}
+        self._subscribers: dict[Hashable, str | None] = {}
+
+    # --- asking ---------------------------------------------------------------------------------
+
+    def permit_for(self, binding: Binding) -> Standing | None:
+        """The standing permit that covers it. Permits for the tool as it no longer is end here."""
+        for permit in tuple(self._standing.values()):
+            if permit.is_outdated_by(binding):
+                del self._standing[permit.id]
+        return next((permit for permit in self._standing.values() if permit.covers(binding)), None)
+
+    def ask(self, question: Question, now: Now, *, wait_s: float, answer_s: float) -> Prompt:
+        """A new prompt, pending for `wait_s` while nobody listens and `answer_s` while somebody does.
+
+        Raises DENIED where the session has too many pending.
+        """
+        session = question.binding.session
+        pending = self.count_pending(session)
+        if pending >= self._max_pending:
+            raise ToolsearchdError(
+                "DENIED",
+                f"{pending} calls of this session wait for an approval already; answer or stop those first",
+                reason="too_many",
+            )
+        prompt = Prompt(self._free_id(), self._new_code(), question, now, max(wait_s, answer_s))
+        prompt.heard = self._is_heard(prompt)
+        prompt.deadline = now.mono + (prompt.lasts_s if prompt.heard else wait_s)
+        self._pending[prompt.id] = prompt
+        return prompt
+
+    def use(self, prompt: Prompt, binding: Binding, now: Now) -> None:
+        """The last look before the send: passes once, for what the prompt showed. Raises TOOL_CHANGED or
+        STALE, and then nothing may be sent."""
+        if prompt.state is not PromptState.APPROVED:
+            raise ToolsearchdError("STALE", f"approval {prompt.id} is {prompt.state.value}; call again")
+        if binding != prompt.question.binding:
+            self._end(prompt, PromptState.CHANGED)
+            raise self.refusal(prompt)
+        if prompt.is_over(now):
+            self._end(prompt, PromptState.UNANSWERED)
+            raise ToolsearchdError("STALE", f"approval {prompt.id} expired before the call could be sent")
+        prompt.state = PromptState.USED
+
+    # --- answering ------------------------------------------------------------------------------
+
+    def decide(
+        self,
+        prompt_id: str,
+        answer: Answer,
+        now: Now,
+        *,
+        by: str,
+        is_current: bool = True,
+        needs_code: bool = False,
+        code: str | None = None,
+        keep: Callable[[tuple[Standing, ...]], None] = lambda _always: None,
+    ) -> Prompt:
+        """The first answer decides. `is_current`: the tool is what the prompt showed. `keep` puts permits for
+        ever on disk, or raises OSError.
+
+        Raises UNKNOWN_APPROVAL; STALE for one that has ended, with how; NOT_ALLOWED for a missing or wrong
+        code where one is needed (after too many wrong ones the prompt is denied); AUDIT_UNAVAILABLE where a
+        permit for ever can't be kept: then nothing was decided.
+        """
+        prompt = self._pending.get(prompt_id)
+        if prompt is None:
+            raise self._ended_error(prompt_id)
+        if prompt.is_over(now) or now.mono >= prompt.deadline:
+            self._end(prompt, PromptState.UNANSWERED if prompt.heard else PromptState.UNHEARD)
+            raise self._ended_error(prompt_id)
+        if answer == "deny":
+            self._end(prompt, PromptState.DENIED, by=by, why="refused")
+            return prompt
+        if needs_code or code is not None:
+            self._check_code(prompt, code, by)
+        if not is_current:
+            self._end(prompt, PromptState.CHANGED)
+            raise self._ended_error(prompt_id)
+        if answer != "approve":
+            session = prompt.question.binding.session if answer == "session" else ""
+            self._stand(prompt.question, now, session, keep)
+        self._end(prompt, PromptState.APPROVED, by=by)
+        return prompt
+
+    def withdraw(self, prompt: Prompt) -> bool:
+        """The call is not wanted any more. False where the prompt had ended."""
+        if prompt.state is not PromptState.PENDING:
+            return False
+        self._end(prompt, PromptState.WITHDRAWN)
+        return True
+
+    def expire(self, now: Now) -> list[Prompt]:
+        """The prompts whose time is up, ended."""
+        over = [p for p in self._pending.values() if now.mono >= p.deadline or p.is_over(now)]
+        for prompt in over:
+            self._end(prompt, PromptState.UNANSWERED if prompt.heard else PromptState.UNHEARD)
+        return over
+
+    def revoke(self, permit_id: str) -> Standing:
+        """Ends a standing permit. Raises UNKNOWN_APPROVAL."""
+        permit = self._standing.pop(permit_id, None)
+        if permit is None:
+            raise self._ended_error(permit_id)
+        return permit
+
+    def restore(self, permit: Standing) -> None:
+        """Takes back a `revoke`."""
+        self._standing[permit.id] = permit
+
+    def end_session(self, session: str) -> list[Prompt]:
+        """Its permits end, its prompts are withdrawn; those are returned."""
+        self._standing = {k: p for k, p in self._standing.items() if p.session != session}
+        withdrawn = [p for p in self._pending.values() if p.question.binding.session == session]
+        for prompt in withdrawn:
+            self._end(prompt, PromptState.WITHDRAWN)
+        return withdrawn
+
+    # --- listening ------------------------------------------------------------------------------
+
+    def subscribe(self, key: Hashable, session: str | None = None) -> None:
+        """Somebody who can answer listens: to all prompts, or to those of one session (for one key always
+        the same)."""
+        self._subscribers[key] = session
+        for prompt in self._pending.values():
+            if not prompt.heard and self._is_heard(prompt):
+                prompt.heard = True
+                prompt.deadline = prompt.asked.mono + prompt.lasts_s
+
+    def unsubscribe(self, key: Hashable, now: Now, *, wait_s: float) -> None:
+        """… and listens no more: what nobody hears now has `wait_s` left, or less."""
+        self._subscribers.pop(key, None)
+        for prompt in self._pending.values():
+            if prompt.heard and not self._is_heard(prompt):
+                prompt.heard = False
+                prompt.deadline = min(prompt.deadline, now.mono + wait_s)
+
+    # --- looking --------------------------------------------------------------------------------
+
+    @property
+    def pending(self) -> tuple[Prompt, ...]:
+        """Oldest first."""
+        return tuple(self._pending.values())
+
+    @property
+    def standing(self) -> tuple[Standing, ...]:
+        return tuple(self._standing.values())
+
+    @property
+    def always(self) -> tuple[Standing, ...]:
+        """What belongs on disk."""
+        return tuple(permit for permit in self._standing.values() if not permit.session)
+
+    def count_pending(self, session: str) -> int:
+        return sum(prompt.question.binding.session == session for prompt in self._pending.values())
+
+    def named(self, prompt_id: str) -> Prompt:
+        """A pending prompt. Raises UNKNOWN_APPROVAL, or STALE with how it ended."""
+        if prompt_id not in self._pending:
+            raise self._ended_error(prompt_id)
+        return self._pending[prompt_id]
+
+    def next_deadline(self) -> float | None:
+        """Monotonic; None while nothing waits."""
+        return min((prompt.deadline for prompt in self._pending.values()), default=None)
+
+    @staticmethod
+    def refusal(prompt: Prompt) -> ToolsearchdError:
+        """What the entry of a prompt that ended without approval is told."""
+        name, asked_s = prompt.question.public_name, round(prompt.deadline - prompt.asked.mono)
+        needs = f"{name} needs an approval ({prompt.question.rule})"
+        match prompt.state:
+            case PromptState.DENIED:
+                code, message = "DENIED", f"{name} was refused by {prompt.by}: {prompt.why}; nothing was sent"
+            case PromptState.UNHEARD:
+                code, message = (
+                    "NO_APPROVER",
+                    f"{needs} and nobody answered within {asked_s} s; keep `toolsearchctl approvals --watch` "
+                    f"open and call again, or allow it by a rule under approval.rules; nothing was sent",
+                )
+            case PromptState.UNANSWERED:
+                code, message = "APPROVAL_TIMEOUT", f"{needs} and got no answer in time; nothing was sent"
+            case PromptState.CHANGED:
+                code, message = (
+                    "TOOL_CHANGED",
+                    f"{name} or its server changed while its approval was asked for; describe it again, "
+                    f"then call; nothing was sent",
+                )
+            case _:
+                code, message = (
+                    "INTERRUPTED",
+                    f"the approval of {name} was withdrawn; nothing was sent",
+                )
+        return ToolsearchdError(code, message, approval=prompt.id, prompt=prompt.state.value)
+
+    # --- inside ---------------------------------------------------------------------------------
+
+    def _is_heard(self, prompt: Prompt) -> bool:
+        session = prompt.question.binding.session
+        return any(heard in (None, session) for heard in self._subscribers.values())
+
+    def _end(self, prompt: Prompt, state: PromptState, *, by: str = "", why: str = "") -> None:
+        self._pending.pop(prompt.id, None)
+        prompt.state, prompt.by, prompt.why = state, by, why
+        if prompt not in self._ended:
+            self._ended.append(prompt)
+
+    def _stand(
+        self,
+        question: Question,
+        now: Now,
+        session: str,
+        keep: Callable[[tuple[Standing, ...]], None],
+    ) -> None:
+        permit = Standing(
+            id=self._free_id(),
+            server=question.binding.server,
+            server_digest=question.binding.server_digest,
+            tool=question.binding.tool,
+            tool_digest=question.binding.tool_digest,
+            public_name=question.public_name,
+            given_at=now.wall,
+            session=session,
+        )
+        if not session:
+            try:
+                keep((*self.always, permit))
+            except OSError as error:
+                raise ToolsearchdError(
+                    "AUDIT_UNAVAILABLE", f"the permit can't be kept ({error}); approve this call alone"
+                ) from error
+        self._standing[permit.id] = permit
+
+    def _check_code(self, prompt: Prompt, code: str | None, by: str) -> None:
+        if code is not None and hmac.compare_digest(code.encode(), prompt.code.encode()):
+            return
+        if code is None:
+            raise ToolsearchdError(
+                "NOT_ALLOWED",
+                f"this process and the one that asks have an ancestor in common: approving {prompt.id} from "
+                f"here takes the code that the notification, or `toolsearchctl approvals` in a terminal of "
+                f"another login, shows (--code)",
+                reason="code_needed",
+            )
+        prompt.wrong_codes += 1
+        left = _MAX_WRONG_CODES - prompt.wrong_codes
+        if left <= 0:
+            self._end(prompt, PromptState.DENIED, by=by, why="too many wrong codes")
+        raise ToolsearchdError(
+            "NOT_ALLOWED", f"not the code of {prompt.id}; {max(left, 0)} tries are left", reason="wrong_code"
+        )
+
+    def _free_id(self) -> str:
+        taken = {*self._pending, *self._standing, *(prompt.id for prompt in self._ended)}
+        while (new := self._new_id()) in taken:
+            pass
+        return new
+
+    def _ended_error(self, prompt_id: str) -> ToolsearchdError:
+        ended = next((prompt for prompt in self._ended if prompt.id == prompt_id), None)
+        if ended is None:
+            return ToolsearchdError(
+                "UNKNOWN_APPROVAL",
+                f"no approval {prompt_id[:64]!r} is pending; `toolsearchctl approvals` lists them",
+            )
+        by = f" by {ended.by}" if ended.by else ""
+        return ToolsearchdError(
+            "STALE",
+            f"approval {prompt_id} has ended: {ended.state.value}{by}; a new call asks anew",
+            state=ended.state.value,
+        )
