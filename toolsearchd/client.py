@@ -51,8 +51,8 @@ def no_daemon(path: str, error: OSError) -> ToolsearchdError:
 
 
 def ended(op: str, why: str = "the daemon closed the connection") -> ToolsearchdError:
-    """What a request raises whose reply will not come. Only a call has effects."""
-    if op == "call":
+    """What a request raises whose reply will not come. Only what may call a tool has effects."""
+    if op in ("call", "use"):
         return ToolsearchdError("INDETERMINATE", f"{why}; the call may have happened: check before repeating")
     return ToolsearchdError("NO_DAEMON", why)
 

@@ -300,7 +300,9 @@ def test_a_refused_hello_closes_the_socket(blocking_peer):
     assert caught.value.code == "BUSY"
 
 
-@pytest.mark.parametrize(("op", "code"), [("status", "NO_DAEMON"), ("call", "INDETERMINATE")])
+@pytest.mark.parametrize(
+    ("op", "code"), [("status", "NO_DAEMON"), ("call", "INDETERMINATE"), ("use", "INDETERMINATE")]
+)
 def test_a_silent_daemon_is_told_apart_from_none(blocking_peer, op, code):
     def serve(stream):
         read(stream)

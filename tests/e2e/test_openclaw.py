@@ -3,10 +3,13 @@
 import json
 
 import pytest
+import trio
 
 from tests.daemon import DaemonProcess
 from tests.servers.zoo import zoo
 from tests.wire import agent
+from toolsearchd.async_client import AsyncClient
+from toolsearchd.client import Client
 
 PROFILES = {
     "limited": {
@@ -127,6 +130,21 @@ def test_errors_say_what_would_do(daemon):
         code = use(wire, "tool_search_code", code="return 1")
         assert code["code"] == "UNSUPPORTED"
         assert "tool_search_code" in code["message"]
+
+
+def test_the_python_client_passes_a_model_s_calls_on(daemon):
+    with Client(client="test", runtime_dir=daemon.runtime_dir, dialect="openclaw") as client:
+        found = client.use("tool_search", {"query": "mcp:beta:echo", "limit": 1})["value"]
+        assert [candidate["id"] for candidate in found] == ["mcp:beta:echo"]
+        called = client.use("tool_call", {"id": found[0]["id"], "text": "hi"})
+        assert called["value"]["result"]["content"][0]["text"] == "hi"
+    async_called = trio.run(_use_async, daemon.runtime_dir)
+    assert async_called["value"] == called["value"]
+
+
+async def _use_async(runtime_dir):
+    async with AsyncClient.connect(client="test", runtime_dir=runtime_dir, dialect="openclaw") as client:
+        return await client.use("tool_call", {"id": "mcp:beta:echo", "text": "hi"})
 
 
 def test_old_transcripts_replay(daemon):
