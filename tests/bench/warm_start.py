@@ -84,7 +84,9 @@ def main():
     bare_ms, found_ms = (1000 * statistics.median(times) for times in (bare, found))
     print(f"{count} tools on the disk, medians of {ROUNDS} rounds, in turns")
     print(f"  {IMPORTS:50} {bare_ms:7.0f} ms")
-    print(f"  {'start to the first answer of a search':50} {found_ms:7.0f} ms   {found_ms / bare_ms:.2f} times")
+    print(
+        f"  {'start to the first answer of a search':50} {found_ms:7.0f} ms   {found_ms / bare_ms:.2f} times"
+    )
     print(f"  runs in which the MCP SDK was loaded by then: {with_sdk} of {ROUNDS}")
 
 

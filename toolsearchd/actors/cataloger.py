@@ -95,6 +95,8 @@ class Cataloger:
             await self._analyse_elsewhere(compile_, slices)
         while compile_.step():
             await slices.breathe()
+        for server, tool, error in compile_.failed:
+            log.error("%s/%s is not indexed, no search finds it: %s", server, tool, error)
         if compile_.snapshot is self.snapshot:
             return
         self.snapshot = compile_.snapshot

@@ -1,4 +1,7 @@
-"""What a look at the whole catalog tells: tools that are hard to find. Done in slices, beside other work."""
+"""What a look at the whole catalog tells: tools that no search finds, and those that hardly any does.
+
+Done in slices, beside other work.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,10 @@ _GLOB_CHARS = re.compile(r"([*?[])")
 
 
 async def findability(snapshot: Snapshot, lexicon: Lexicon, limits: Limits) -> list[dict[str, Any]]:
-    """A finding per tool that is hard to find, and one for what was not looked at. Nothing is kept."""
+    """A finding per tool that is not indexed or hard to find, and one for what was not looked at.
+
+    Nothing is kept.
+    """
     searcher = snapshot.searcher("default", snapshot.live, lexicon)
     assert isinstance(searcher, DefaultSearcher)
     finder, slices = Finder(searcher, lexicon), Slices(limits.compile_slice_s)
@@ -31,7 +37,7 @@ async def findability(snapshot: Snapshot, lexicon: Lexicon, limits: Limits) -> l
         if tool is not None and finder.is_crowded(tool.server, tool.name):
             crowded.append((doc, tool))
         await slices.breathe()
-    found = []
+    found = _not_indexed(snapshot)
     for doc, tool in crowded[: limits.doctor_searches]:
         source = sources[tool.server]
         hard = finder.hard_to_find(document_of(source, tool.definition), doc)
@@ -41,6 +47,21 @@ async def findability(snapshot: Snapshot, lexicon: Lexicon, limits: Limits) -> l
     if len(crowded) > limits.doctor_searches:
         found.append(_rest(len(crowded) - limits.doctor_searches))
     return found
+
+
+def _not_indexed(snapshot: Snapshot) -> list[dict[str, Any]]:
+    index = snapshot.indexes.get("default")
+    missing = snapshot.live - index.live if index is not None else ()
+    return [
+        {
+            "level": "error",
+            "about": f"{tool.server}/{tool.name}",
+            "message": "no search finds it: its definition could not be read into the index",
+            "mend": "it can be called by its name; the daemon's log says what failed: please report it",
+        }
+        for doc in missing
+        if (tool := snapshot.tools[doc]) is not None
+    ]
 
 
 def _finding(snapshot: Snapshot, source: Source, tool: Tool, hard: HardToFind) -> dict[str, Any]:

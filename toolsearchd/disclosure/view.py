@@ -145,6 +145,12 @@ class View:
     def sources(self) -> list[Source]:
         return self.grant.sources(self.snapshot)
 
+    @property
+    def _may_get_tools(self) -> bool:
+        """Is a granted source not up yet, or without a tool so far?"""
+        docs_of = self.snapshot.docs_of
+        return any(not source.available or not docs_of[source.name] for source in self.sources)
+
     @cached_property
     def _searcher(self) -> Searcher:
         ranker = self.settings.ranker
@@ -354,7 +360,7 @@ class View:
         direct_because = direct_because or no_bridge_because(
             settings.enabled,
             deferrable=self.deferred_count,
-            expected=bool(self.sources) and self.dialect.bridges_nothing,
+            expected=self.dialect.bridges_nothing and self._may_get_tools,
             fit_tokens=fit_tokens(settings.fit_pct, context_length),
             eager_tokens=lambda: self.eager_tokens(count),
             threshold_tokens=(
