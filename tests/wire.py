@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 
 import msgspec
@@ -59,3 +60,49 @@ def agent(daemon, **hello):
     wire.send({"op": "hello", "protocol": 1, "client": "test", **hello})
     wire.welcome = wire.recv()
     return wire
+
+
+class DoorWire:
+    """An MCP client's end of a connection that asked for MCP: JSON lines."""
+
+    def __init__(self, daemon, **hello):
+        self.wire = agent(daemon, mcp=True, **hello)
+        assert self.wire.welcome["op"] == "welcome"
+        self.file = self.wire.sock.makefile("rwb")
+        self.number = 0
+        self.notices = []  # methods of notifications that came
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.file.close()
+        self.wire.close()
+
+    def ask(self, method, **params):
+        self.number += 1
+        self.tell(method, id=self.number, **params)
+        while (message := json.loads(self.file.readline())).get("id") != self.number:
+            self.notices.append(message["method"])
+        return message["result"]
+
+    def tell(self, method, *, id=None, **params):
+        """A notification, or a request whose answer is not waited for."""
+        message = {"jsonrpc": "2.0", "method": method, "params": params} | ({} if id is None else {"id": id})
+        self.file.write(json.dumps(message).encode() + b"\n")
+        self.file.flush()
+
+    def initialize(self, client="a-client"):
+        info = {"name": client, "version": "1"}
+        started = self.ask("initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo=info)
+        self.tell("notifications/initialized")
+        return started
+
+    def next_notice(self):
+        """The method of the next notification."""
+        if not self.notices:
+            self.notices.append(json.loads(self.file.readline())["method"])
+        return self.notices.pop(0)
+
+    def call(self, tool, /, **arguments):
+        return self.ask("tools/call", name=tool, arguments=arguments)

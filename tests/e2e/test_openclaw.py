@@ -7,7 +7,7 @@ import trio
 
 from tests.daemon import DaemonProcess
 from tests.servers.zoo import zoo
-from tests.wire import agent
+from tests.wire import DoorWire, agent
 from toolsearchd.async_client import AsyncClient
 from toolsearchd.client import Client
 
@@ -38,36 +38,6 @@ def daemon(tmp_path_factory):
     ) as daemon:
         daemon.wait_servers(*servers)
         yield daemon
-
-
-class DoorWire:
-    """An MCP client's end of a connection that asked for MCP: JSON lines."""
-
-    def __init__(self, daemon, **hello):
-        self.wire = agent(daemon, mcp=True, **hello)
-        assert self.wire.welcome["op"] == "welcome"
-        self.sock = self.wire.sock
-        self.file = self.sock.makefile("rwb")
-        self.number = 0
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exc):
-        self.file.close()
-        self.wire.close()
-
-    def ask(self, method, **params):
-        self.number += 1
-        request = {"jsonrpc": "2.0", "id": self.number, "method": method, "params": params}
-        self.file.write(json.dumps(request).encode() + b"\n")
-        self.file.flush()
-        while (answer := json.loads(self.file.readline())).get("id") != self.number:
-            pass
-        return answer["result"]
-
-    def call(self, name, **arguments):
-        return self.ask("tools/call", name=name, arguments=arguments)
 
 
 def use(wire, tool, **arguments):
@@ -215,12 +185,7 @@ def test_code_mode_is_not_offered(daemon):
 
 def test_the_same_through_the_door(daemon):
     with DoorWire(daemon, dialect="openclaw-g3") as door:
-        started = door.ask(
-            "initialize",
-            protocolVersion="2025-11-25",
-            capabilities={},
-            clientInfo={"name": "claw", "version": "1"},
-        )
+        started = door.initialize()
         assert "dispatch_action" in started["instructions"]
         tools = door.ask("tools/list")["tools"]
         assert [tool["name"] for tool in tools] == ["tool_search", "tool_describe", "dispatch_action"]

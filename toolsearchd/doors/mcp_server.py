@@ -257,7 +257,10 @@ class McpSession:
         session = self._open
         verb = session.bridge.get(name)
         if verb == "search":
-            return reply_result(session.search(arguments))
+            reply = session.search(arguments)
+            if "call" not in session.bridge.values():
+                self._changed.set()  # what it found stands among the tools from now on
+            return reply_result(reply)
         if verb == "describe":
             return reply_result(session.describe(arguments))
         if verb is None:
