@@ -77,6 +77,8 @@ class Evaluator:
         self._texts = ToolTexts()  # cleaned and shortened once per definition, for all views
         self._counts = counts
         self._work = trio.Event()
+        self._settings_resolved: Settings | None = None
+        self._resolved: dict[tuple[str, str | None, bool], ToolSearch] = {}  # by those settings
 
     @property
     def generation(self) -> int:
@@ -237,12 +239,20 @@ class Evaluator:
 
     def tool_search(self, key: ViewKey) -> ToolSearch:
         """The settings in force for the key."""
-        settings, dialect = self._settings(), DIALECTS[key.dialect]
+        settings = self._settings()
+        if settings is not self._settings_resolved:
+            self._settings_resolved = settings
+            self._resolved.clear()
         profile = settings.profiles.get(key.profile)
-        under = settings_under(settings.tool_search, dialect.presets, profile)
-        if dialect.settings_of is None:
-            return under
-        return dialect.settings_of(under, profile, key.local_model)
+        of = (key.dialect, key.profile if profile else None, key.local_model)
+        found = self._resolved.get(of)
+        if found is None:
+            dialect = DIALECTS[key.dialect]
+            found = settings_under(settings.tool_search, dialect.presets, profile)
+            if dialect.settings_of is not None:
+                found = dialect.settings_of(found, profile, key.local_model)
+            self._resolved[of] = found
+        return found
 
     def changed(self) -> None:
         """There is a new snapshot, or other settings: every view is made anew."""

@@ -71,6 +71,7 @@ class Session:
         self._sorted_for: tuple[Any, ...] = ()  # what decided which of them hide
         self.call_backs = CallBacks(self._ask)
         self.key, self._choice = key_of(standing, told)
+        self._keyed: tuple[tuple[Standing, Told, str], tuple[ViewKey, Choice]] | None = None
         self.queue = Queue(limits.queued_entries)
         self._evaluator = evaluator
         self._dispatcher = dispatcher
@@ -304,9 +305,13 @@ class Session:
         self.own, self._sorted_for = own, sorting
 
     def _key_under(self, standing: Standing, told: Told) -> tuple[ViewKey, Choice]:
-        key, choice = self._key_of(standing, told)
+        """What it sees then, and by whose choice. The last answer is kept: mostly the same is asked again."""
         owner = self.session_id if self.own.deferred else ""
-        return msgspec.structs.replace(key, owner=owner), choice
+        asked = (standing, told, owner)
+        if self._keyed is None or self._keyed[0] != asked:
+            key, choice = self._key_of(standing, told)
+            self._keyed = (asked, (msgspec.structs.replace(key, owner=owner), choice))
+        return self._keyed[1]
 
     def _see(self, key: ViewKey, choice: Choice) -> None:
         if key.dialect != self.key.dialect:
