@@ -76,6 +76,8 @@ class Session:
         self.emit = None
         self.queue = Queue(LIMITS.queued_entries)
         self.stops = []
+        self.forms = False
+        self.decisions = []
         self._nursery = nursery
         self._scopes = {}
 
@@ -119,8 +121,19 @@ class Session:
             self._scopes[entry].cancel()
         return {"interrupted": len(stopped.interrupted), "running": len(stopped.running)}
 
+    def answer_by_form(self, wanted):
+        if wanted:
+            self.events.add("approval_requested")
+        self.forms = wanted
+        return wanted
+
+    def decide(self, approval, decision):
+        self.decisions.append((approval, decision))
+        return {}
+
     def notify(self, event, fields):
-        if self.emit is not None and event in self.events:
+        heard = "approval_requested" if event == "approval_ended" else event
+        if self.emit is not None and heard in self.events:
             self.emit(event, fields)
 
     async def _run(self, batch, requests, deliver, on_progress):
@@ -190,10 +203,10 @@ class Peer:
         assert reply["id"] == request_id, reply
         return reply["result"] if "result" in reply else reply["error"]
 
-    async def initialize(self, client="a-client", version="2025-11-25"):
+    async def initialize(self, client="a-client", version="2025-11-25", capabilities=None):
         params = {
             "protocolVersion": version,
-            "capabilities": {},
+            "capabilities": capabilities or {},
             "clientInfo": {"name": client, "version": "1"},
         }
         result = await self.answer(0, "initialize", params)

@@ -361,6 +361,34 @@ def test_the_agents_own_interface_answers_where_its_profile_lets_it(tmp_path):
         assert other.ask(ask)["code"] == "NOT_ALLOWED"
 
 
+@pytest.mark.parametrize(("answer", "is_error"), [("approve", False), ("deny", True)])
+def test_an_mcp_clients_own_form(daemon, answer, is_error):
+    wire = daemon.agent(client="relay", mcp=True)
+    lines = wire.sock.makefile("rw", encoding="utf-8")
+
+    def say(**message):
+        lines.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        lines.flush()
+
+    def hear():
+        return json.loads(lines.readline())
+
+    info = {"name": "an-editor", "version": "1"}
+    opening = {"protocolVersion": "2025-06-18", "capabilities": {"elicitation": {}}, "clientInfo": info}
+    say(id=0, method="initialize", params=opening)
+    assert hear()["id"] == 0
+    say(method="notifications/initialized")
+    say(id=1, method="tools/call", params={"name": "steady__erase", "arguments": {"n": 1}})
+    form = hear()
+    assert form["method"] == "elicitation/create"
+    assert '{"n":1}' in form["params"]["message"]
+    say(id=form["id"], result={"action": "accept", "content": {"decision": answer}})
+    result = hear()
+    assert result["id"] == 1
+    assert result["result"].get("isError", False) is is_error
+    lines.close()
+
+
 def test_an_answer_with_a_field_too_many_is_none(daemon):
     with Wire(daemon.runtime_dir / "control.sock") as person:
         person.send({"op": "approve", "id": 1, "approval": "x", "scope": "once", "until": "ever"})

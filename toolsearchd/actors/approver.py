@@ -173,6 +173,13 @@ class Approver:
         self._approvals.subscribe(asker.session_id, asker.session_id)
         self._changed.set()
 
+    def unlisten(self, asker: Asker) -> None:
+        self._stop_listening(asker.session_id)
+
+    @property
+    def may_use_forms(self) -> bool:
+        return self._settings().approval.elicit
+
     def close_session(self, asker: Asker) -> None:
         """What was permitted for the session ends with it."""
         for prompt in self._approvals.end_session(asker.session_id):

@@ -76,6 +76,7 @@ class Session:
         self._evaluator = evaluator
         self._dispatcher = dispatcher
         self._approver = approver
+        self._has_form = False
         self._activity = activity
         self._limits = limits
         self._interpreter = DIALECTS[self.key.dialect].interpreter()
@@ -105,7 +106,7 @@ class Session:
     @property
     def may_decide(self) -> bool:
         """Its own user interface may answer its prompts."""
-        return self.standing.may_decide
+        return self.standing.may_decide or self._has_form
 
     @property
     def view(self) -> View:
@@ -343,6 +344,15 @@ class Session:
         self.events |= set(events)
         if self.may_decide and "approval_requested" in self.events:
             self._approver.listen(self)
+
+    def answer_by_form(self, wanted: bool) -> bool:
+        """Its prompts are answered in its client's own form from now on, or not; what is in force."""
+        self._has_form = wanted and self._approver.may_use_forms
+        if self._has_form:
+            self.listen(("approval_requested",))
+        elif not self.may_decide:
+            self._approver.unlisten(self)
+        return self._has_form
 
     def decide(self, approval: str, decision: ApprovalAnswer) -> dict[str, Any]:
         """Its own user interface answers one of its prompts. Raises NOT_ALLOWED, UNKNOWN_APPROVAL, STALE."""

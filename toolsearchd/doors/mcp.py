@@ -47,6 +47,10 @@ class Session(Protocol):
         on_progress: Callable[[Any, float, float | None, str | None], None] | None = None,
     ) -> None: ...
     def stop(self, key: Hashable | None = None) -> dict[str, Any]: ...
+    def answer_by_form(self, wanted: bool) -> bool:
+        """Its approvals are asked for by the client's own form from now on, or not; what is in force."""
+
+    def decide(self, approval: str, decision: Any) -> dict[str, Any]: ...
 
 
 class PeerStream(Protocol):

@@ -33,6 +33,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from toolsearchd import __version__
 from toolsearchd.disclosure.listing import HEADER, render
 from toolsearchd.doors.calls import PendingCall
+from toolsearchd.doors.forms import Forms, has_form
 from toolsearchd.doors.mcp import CloseSession, PeerStream, Session
 from toolsearchd.doors.results import call_result, error_result, reply_result, told_result
 from toolsearchd.doors.revisions import carried_result, carried_tool
@@ -77,6 +78,8 @@ class McpSession:
         self._cut: int | None = None
         self._names: DoorNames | None = None
         self._listed: dict[str, Any] | None = None  # what the client was given, or told to fetch again
+        self._forms: Forms | None = None
+        self._nursery: trio.Nursery | None = None
         self._legacy: Any = None  # the SDK's session to send notifications by, in the handshake era
         self._changed = trio.Event()
         self._keys = itertools.count(1)
@@ -89,6 +92,7 @@ class McpSession:
         options = server.create_initialization_options(NotificationOptions(tools_changed=True))
         try:
             async with trio.open_nursery() as nursery:
+                self._nursery = nursery
                 nursery.start_soon(self._watch_catalog)
                 await server.run(self._source, self._sink, options)
                 nursery.cancel_scope.cancel()
@@ -129,6 +133,7 @@ class McpSession:
             if ctx.method == "initialize":
                 await self._ensure_session(_client_name(ctx.params, "clientInfo"))
                 self._legacy = ctx.session
+                self._use_form(ctx)
             if ctx.method in ("initialize", "server/discover") and isinstance(result, dict):
                 result["instructions"] = self._place(await self._assembled()).instructions
             if ctx.method == "tools/list" and isinstance(result, dict):
@@ -155,6 +160,12 @@ class McpSession:
             finally:
                 self._opening.set()
                 self._opening = None
+
+    def _use_form(self, ctx: Context) -> None:
+        """Where the client has a form for its user, approvals are asked for there too."""
+        if has_form(ctx.params) and self._forms is None and self._open.answer_by_form(True):
+            assert self._nursery is not None
+            self._forms = Forms(self._open, ctx.session, self._nursery)
 
     @property
     def _open(self) -> Session:
@@ -214,7 +225,9 @@ class McpSession:
                 slice_ends = time.monotonic() + self._limits.compile_slice_s
         return {"tools": tools}
 
-    def _hear(self, event: str, _fields: dict[str, Any]) -> None:
+    def _hear(self, event: str, fields: dict[str, Any]) -> None:
+        if self._forms is not None:
+            self._forms.hear(event, fields)
         if event == "catalog_changed":
             self._changed.set()
 

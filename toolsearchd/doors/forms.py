@@ -1,0 +1,91 @@
+"""Approvals through the MCP client's own form (elicitation): the person answers where they see the agent.
+
+One form per prompt, taken away when somebody else answered. A form that was dismissed leaves the prompt to
+the others; a client whose form fails is not asked again. Imports the SDK: import it through `McpDoor` only.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import trio
+
+from toolsearchd.disclosure.sanitise import plain_line, visible
+from toolsearchd.doors.mcp import Session
+from toolsearchd.errors import ToolsearchdError
+
+log = logging.getLogger(__name__)
+
+_DECISIONS = ("approve", "session", "always", "deny")
+_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "decision": {
+            "type": "string",
+            "title": "Decision",
+            "description": "approve: this call, once; session: this tool in this session; "
+            "always: this tool until it changes; deny: no",
+            "enum": list(_DECISIONS),
+        }
+    },
+    "required": ["decision"],
+}
+
+
+class Forms:
+    """Made once the client said that it has a form; `sdk` is the SDK's session of the handshake era."""
+
+    def __init__(self, session: Session, sdk: Any, nursery: trio.Nursery) -> None:
+        self._session = session
+        self._sdk = sdk
+        self._nursery = nursery
+        self._open: dict[str, trio.CancelScope] = {}
+
+    def hear(self, event: str, fields: dict[str, Any]) -> None:
+        if event == "approval_ended":
+            scope = self._open.pop(fields["approval"], None)
+            if scope is not None:
+                scope.cancel()
+        elif event == "approval_requested" and fields["arguments"] is not None:  # else too long for a form
+            self._nursery.start_soon(self._ask, fields)
+
+    async def _ask(self, fields: dict[str, Any]) -> None:
+        approval = fields["approval"]
+        with trio.CancelScope() as scope:
+            self._open[approval] = scope
+            try:
+                answer = await self._sdk.elicit_form(_question(fields), _SCHEMA)
+                decision = _decision_of(answer)
+                if decision is not None:
+                    self._session.decide(approval, decision)
+            except ToolsearchdError as error:
+                log.info("an answer to approval %s came too late: %s", approval, error)
+            except Exception as error:  # noqa: BLE001 - the session goes on without the form
+                log.warning("the client's form failed, approvals are asked for elsewhere: %r", error)
+                self._session.answer_by_form(False)
+            finally:
+                self._open.pop(approval, None)
+
+
+def has_form(initialize: Any) -> bool:
+    """Did the client say so, in the parameters of its `initialize`? Before the revision of November 2025 an
+    empty map meant the form; since then it may hold `form`, `url` or both."""
+    capabilities = initialize.get("capabilities") if isinstance(initialize, dict) else None
+    said = capabilities.get("elicitation") if isinstance(capabilities, dict) else None
+    return isinstance(said, dict) and (not said or "form" in said)
+
+
+def _question(fields: dict[str, Any]) -> str:
+    return (
+        f"{plain_line(fields['client'])} wants to call {plain_line(fields['tool'])} with these arguments, "
+        f"exactly:\n{visible(fields['arguments'])}\n({plain_line(fields['rule'])})"
+    )
+
+
+def _decision_of(answer: Any) -> Any:
+    """None where the person dismissed the form; anything but a clear yes is a no."""
+    if answer.action == "cancel":
+        return None
+    decision = (answer.content or {}).get("decision") if answer.action == "accept" else "deny"
+    return decision if decision in _DECISIONS else "deny"
