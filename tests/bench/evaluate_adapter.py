@@ -16,6 +16,7 @@ from toolsearchd.catalog.definition import decode_definition
 from toolsearchd.catalog.model import Source
 from toolsearchd.catalog.snapshot import Snapshot
 from toolsearchd.index.analyzer import make_analyzer
+from toolsearchd.index.ranker import DefaultSearcher
 from toolsearchd.limits import Limits
 
 Search = Callable[[str, int], tuple[list[str], list[str]]]
@@ -36,9 +37,14 @@ def snapshot_of(tools: list[dict[str, Any]], ranker: str = "default") -> Snapsho
     return compile_snapshot(Snapshot.empty(), sources, {ranker: make_analyzer(ranker)})
 
 
-def factory(tools: list[dict[str, Any]], ranker: str = "default") -> Search:
+def factory(tools: list[dict[str, Any]], ranker: str = "default", *, ahead: bool = False) -> Search:
+    """`ahead`: what the first searches would make is made here (the default ranker can)."""
     snapshot = snapshot_of(tools, ranker)
     searcher = snapshot.searcher(ranker, snapshot.live)
+    if ahead:
+        assert isinstance(searcher, DefaultSearcher)
+        for _ in searcher.prepare():
+            pass
 
     def name(doc: int) -> str:
         tool = snapshot.tools[doc]

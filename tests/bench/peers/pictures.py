@@ -21,11 +21,12 @@ def draw(rows: dict[str, dict[str, Any]], times: Sequence[dict[str, Any]], folde
         figure, axes = plt.subplots(figsize=(8, 4.5))
         for place, key in enumerate(("hit@1", "hit@5", "false_any")):
             heights = [row[key] or 0.0 for row in rows.values()]
-            axes.bar([at + place * 0.27 for at in range(len(rows))], heights, 0.25, label=key)
+            places = [at + place * 0.27 for at in range(len(rows))]
+            axes.bar(places, heights, 0.25, label=key.replace("_", " "))
         axes.set_xticks([at + 0.27 for at in range(len(rows))], list(rows), rotation=25, ha="right")
         axes.set_ylim(0, 1)
         axes.set_ylabel("share of queries (mean over set and kind)")
-        axes.legend()
+        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
         drawn.append(_saved(figure, folder / "quality.svg"))
     if times:
         figure, axes = plt.subplots(figsize=(8, 4.5))
@@ -36,7 +37,7 @@ def draw(rows: dict[str, dict[str, Any]], times: Sequence[dict[str, Any]], folde
         axes.set_xlabel("tools")
         axes.set_ylabel("p50 of a search, microseconds")
         axes.grid(visible=True, which="both", alpha=0.3)
-        axes.legend(fontsize="small")
+        axes.legend(fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
         drawn.append(_saved(figure, folder / "speed.svg"))
     return drawn
 

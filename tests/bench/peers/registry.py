@@ -22,6 +22,7 @@ OURS = "default"
 
 PEERS = (
     Peer(OURS, "ours", ("default",)),
+    Peer("default-ahead", "ours", ("default", "ahead"), answers_as=OURS),
     Peer("hermes", "ours", ("hermes",)),
     Peer("reference", "reference", answers_as="hermes"),  # as test_bench_peers.py finds
     Peer("bm25s", "bm25s", requirements=("bm25s==0.3.16", "PyStemmer==3.1.0")),

@@ -1,4 +1,4 @@
-"""The daemon's own rankers, in process. Argument: the ranker's name."""
+"""The daemon's own rankers, in process. Arguments: the ranker's name, and `ahead` to make all at build."""
 
 import sys
 from pathlib import Path
@@ -9,4 +9,5 @@ sys.path.insert(0, str(Path(__file__).parents[4]))
 
 from tests.bench.evaluate_adapter import factory
 
-serve(lambda tools: factory(tools, sys.argv[1]))
+ranker, *more = sys.argv[1:]
+serve(lambda tools: factory(tools, ranker, ahead="ahead" in more))
