@@ -114,7 +114,7 @@ def test_a_deep_agent_discovers_for_itself_alone(daemon):
         nothing = use(main, 6, "search_tools", query="kubernetes")["value"]
         assert '"kubernetes"' in nothing
         hidden = use(main, 7, "mcp__desk__pid")
-        assert int(hidden["value"]["response"]["content"][0]["text"]) > 0
+        assert int(hidden["value"]["content"][0]["text"]) > 0
         refused = use(main, 8, "search_tools", query="x" * 257)
         assert refused["code"] == "BAD_ARGUMENTS"
 

@@ -34,11 +34,11 @@ def daemon(tmp_path_factory):
 
 
 @asynccontextmanager
-async def open_client(daemon, mode="legacy", name="sdk-client", **options):
+async def open_client(daemon, mode="legacy", name="sdk-client", env=None, **options):
     relay = StdioServerParameters(
         command=str(BIN / "toolsearchctl"),
         args=["--runtime-dir", str(daemon.runtime_dir), "mcp"],
-        env=daemon.env,
+        env=daemon.env | (env or {}),
     )
     info = mcp.Implementation(name=name, version="1")
     with trio.fail_after(60):
@@ -176,3 +176,11 @@ async def test_what_a_deep_agent_discovers_is_listed_and_announced(daemon):
         names = [tool.name for tool in (await client.list_tools()).tools]
         assert names == ["search_tools", "other__echo", "steady__echo"]
         assert text_of(await client.call_tool("steady__echo", {"text": "hi"})) == "hi"
+
+
+async def test_the_relays_environment_asks_for_all_tools(daemon):
+    env = {"TOOLSEARCHD_TOOL_DISCLOSURE": "direct"}
+    async with open_client(daemon, env=env) as client:
+        names = [tool.name for tool in (await client.list_tools()).tools]
+        assert "steady__echo" in names
+        assert "tool_search" not in names

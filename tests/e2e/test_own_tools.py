@@ -290,7 +290,7 @@ async def test_the_client_runs_them(daemon):
     ) as client:
         await client.set_tools([*TOOLS, never])
         called = await client.use("weather_report", {"text": "Oslo"})
-        assert called["value"]["response"]["content"][0]["text"] == "rain in Oslo"
+        assert called["value"]["content"][0]["text"] == "rain in Oslo"
         failed = await client.call([{"name": "star_chart", "arguments": {}}])
         assert failed["results"][0]["error"]["code"] == "TOOL_ERROR"
         async with trio.open_nursery() as nursery:

@@ -105,6 +105,8 @@ def test_a_server_that_there_is_not_grants_nothing_and_is_named(daemon):
     with agent(daemon, client="typo") as wire:
         assert "'aa'" in wire.welcome["warnings"][0]
         assert wire.ask({"op": "search", "id": 1, "queries": ["echo"]})["total_available"] == 0
+    findings = daemon.ctl("doctor")[1]["findings"]
+    assert "'aa'" in next(one["message"] for one in findings if one["about"] == "profiles.typo.servers")
 
 
 def test_a_changed_profile_binds_open_sessions(tmp_path):

@@ -17,6 +17,7 @@ from toolsearchd.actors.cataloger import Cataloger
 from toolsearchd.actors.doctor import findability
 from toolsearchd.actors.evaluator import Evaluator
 from toolsearchd.actors.sessions import Sessions
+from toolsearchd.actors.standing import profile_findings
 from toolsearchd.actors.watcher import Watcher
 from toolsearchd.catalog.model import Source
 from toolsearchd.disclosure.tokens import VOCABULARIES
@@ -154,6 +155,8 @@ class ControlDesk:
             }
             for problem in self._watcher.problems
         ]
+        names = {source.name for source in self._sources()}
+        found += profile_findings(self._watcher.settings.profiles, names)
         for source in self._sources():
             found += _source_findings(source)
         return found

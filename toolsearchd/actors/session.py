@@ -246,7 +246,10 @@ class Session:
             held = candidate
         self._told, self._held = told, held
         self._see(key, choice)
-        tools = list(self.own.direct) + held.fields["tools"] + self._interpreter.shown(self.view)
+        tools = list(self.own.direct) + held.fields["tools"]
+        if shown := self._interpreter.shown(self.view):
+            present = set(map(name_in, tools))  # pinned since, or all direct by now
+            tools += [tool for tool in shown if name_in(tool) not in present]
         return self._stamped(held.fields | {"tools": tools})
 
     def stand(self, standing: Standing) -> None:

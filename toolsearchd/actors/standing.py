@@ -11,6 +11,7 @@ from toolsearchd.actors.evaluator import ViewKey
 from toolsearchd.catalog.grant import Grant
 from toolsearchd.config.openclaw import is_local_model
 from toolsearchd.config.profile import Profile
+from toolsearchd.disclosure.dialects import DIALECTS
 from toolsearchd.disclosure.manifest import Model
 from toolsearchd.disclosure.precedence import Choice, choose
 from toolsearchd.protocol.messages import Hello
@@ -130,15 +131,44 @@ def _grant_of(
     if profile is None:
         return Grant(projects=projects), []
     grant = Grant(servers=profile.servers, tools=profile.tools, projects=projects)
-    plain = (server for server in profile.servers if not set(server) & set("*?["))
-    unknown = [server for server in plain if server not in servers]
     return grant, [
-        f"the profile {name} names the server {server[:64]!r}, which there is not" for server in unknown
+        f"the profile {name} names the server {server[:64]!r}, which there is not"
+        for server in _unknown_servers(profile, servers)
     ]
 
 
 def _may_decide(profiles: Mapping[str, Profile], *names: str) -> bool:
     return all(name in profiles and profiles[name].may_decide for name in names)
+
+
+def _unknown_servers(profile: Profile, servers: Collection[str]) -> list[str]:
+    """What a profile grants by plain names and nothing bears."""
+    return [server for server in profile.servers if not set(server) & set("*?[") and server not in servers]
+
+
+def profile_findings(profiles: Mapping[str, Profile], servers: Collection[str]) -> list[dict[str, str]]:
+    """What of the profiles has not the effect that was meant."""
+    found: list[dict[str, str]] = []
+    for name, profile in profiles.items():
+        found += [
+            {
+                "level": "warning",
+                "about": f"profiles.{name}.servers",
+                "message": f"there is no server {server[:64]!r}: nothing is granted by it",
+                "mend": "`toolsearchctl servers` lists those that there are; a glob needs a `*`",
+            }
+            for server in _unknown_servers(profile, servers)
+        ]
+        if profile.dialect is not None and profile.dialect not in DIALECTS:
+            found.append(
+                {
+                    "level": "error",
+                    "about": f"profiles.{name}.dialect",
+                    "message": f"no dialect {profile.dialect[:64]!r}: its clients are refused",
+                    "mend": f"there are {', '.join(sorted(DIALECTS))}",
+                }
+            )
+    return found
 
 
 def _projects_of(hello: Hello) -> list[str]:

@@ -7,6 +7,7 @@ from argparse import Namespace
 from typing import Any
 
 from toolsearchd.client import Client, ControlClient
+from toolsearchd.ctl.output import complain
 
 CLIENT_NAME = "toolsearchctl"
 _REPLY_S = 330.0  # a call's own time limit, and some
@@ -16,9 +17,12 @@ def agent(args: Namespace, **hello: Any) -> Client:
     """An agent session, in the directory where the person stands."""
     profile = getattr(args, "profile", None)
     given = {key: value for key, value in ({"profile": profile} | hello).items() if value is not None}
-    return Client(
+    session = Client(
         client=CLIENT_NAME, runtime_dir=args.runtime_dir, timeout_s=_REPLY_S, cwd=os.getcwd(), **given
     )
+    for warning in session.welcome.get("warnings", ()):
+        complain(f"warning: {warning}")
+    return session
 
 
 def control(args: Namespace, timeout_s: float | None = 30.0) -> ControlClient:

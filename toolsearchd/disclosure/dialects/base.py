@@ -45,6 +45,12 @@ class Calls(msgspec.Struct, frozen=True, kw_only=True):
     text_of: Callable[[Any], str] | None = None  # that value → the text to read, where that is not plain JSON
 
 
+def own_result(reply: dict[str, Any]) -> Any:
+    """Of a batch of one: what the tool itself gave, or `{error}`."""
+    slot = reply["results"][0]
+    return slot["response"] if "response" in slot else {"error": slot["error"]}
+
+
 class Interpreter:
     """One session's talk in a dialect: made at hello, it may remember what the session was shown.
 
@@ -72,7 +78,7 @@ class Interpreter:
         """A call of a tool that is no bridge tool, by its name; its own result is the value."""
         return Calls(
             args={"calls": [{"name": name, "arguments": dict(args)}]},
-            value_of=lambda reply: reply["results"][0],
+            value_of=own_result,
         )
 
     def shown(self, view: View) -> list[dict[str, Any]]:

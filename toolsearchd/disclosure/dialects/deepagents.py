@@ -155,10 +155,11 @@ def _catalog(view: View) -> list[tuple[str, str, Tool]]:
     """(name, description, tool), both folded, by name: made once per view, as every search reads it all."""
     found = _folded.get(view)
     if found is None:
+        visible = CORE | {view.name_of(tool) for tool in view.pinned}
         found = _folded[view] = [
             (name.casefold(), clean(tool.definition.description).casefold(), tool)
             for name, tool in sorted(view.tools_by_name.items())
-            if name not in CORE and is_eligible_name(name)
+            if name not in visible and is_eligible_name(name)
         ]
     return found
 

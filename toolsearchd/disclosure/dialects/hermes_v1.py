@@ -18,7 +18,7 @@ from toolsearchd.disclosure.bridge import (
     bridge_tool,
     hidden_count,
 )
-from toolsearchd.disclosure.dialects.base import Answer, Calls, Interpreter
+from toolsearchd.disclosure.dialects.base import Answer, Calls, Interpreter, own_result
 from toolsearchd.disclosure.dialects.hermes import HERMES
 from toolsearchd.disclosure.listing import NO_LISTING, Listing
 from toolsearchd.errors import ToolsearchdError
@@ -75,8 +75,9 @@ class HermesV1Interpreter(Interpreter):
 
 
 def _only_result(reply: dict[str, Any]) -> Any:
-    slot = reply["results"][0]
-    return slot["response"] if "response" in slot else {"error": slot["error"]["message"]}
+    """Errors are plain texts there."""
+    result = own_result(reply)
+    return {"error": result["error"]["message"]} if "error" in reply["results"][0] else result
 
 
 def _name(tool: Tool) -> str:
