@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
+from weakref import proxy
 
 from toolsearchd.catalog.model import Source, Tool
 from toolsearchd.disclosure.listing import HEADER, ListedServer, Listing, listed, render, unavailable
@@ -25,7 +26,7 @@ REASON_CHARS = 200
 
 class ViewListing:
     def __init__(self, view: View, texts: ToolTexts) -> None:
-        self._view = view
+        self._view: View = proxy(view)  # which holds this one: a circle would outlive its last user
         self._texts = texts
         self._plans: dict[Count, Plan] = {}
 
