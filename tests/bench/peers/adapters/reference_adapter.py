@@ -67,8 +67,10 @@ def ranked(tools, query, limit):
 
 
 def build(tools):
-    servers = list(dict.fromkeys(tool["server"] for tool in tools))  # a server's tools stand together
-    catalog = [tool for server in servers for tool in tools if tool["server"] == server]
+    servers = {}  # a server's tools stand together
+    for tool in tools:
+        servers.setdefault(tool["server"], []).append(tool)
+    catalog = [tool for of_server in servers.values() for tool in of_server]
     return lambda query, limit: [id_of(catalog[place]) for place in ranked(catalog, query, limit)]
 
 
