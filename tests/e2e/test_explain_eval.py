@@ -64,3 +64,12 @@ def test_eval_says_where_a_file_is_wrong(daemon, tmp_path):
     status, reply = daemon.ctl("eval", bad)
     assert status == 1
     assert "bad.jsonl:2" in reply["error"]["message"]
+
+
+def test_eval_says_which_tool_of_a_catalog_is_none(daemon, tmp_path):
+    queries, catalog = tmp_path / "q.jsonl", tmp_path / "c.jsonl"
+    queries.write_text(json.dumps(QUERIES[0]))
+    catalog.write_text('{"server": "steady", "name": " "}\n')
+    status, reply = daemon.ctl("eval", queries, "--catalog", catalog)
+    assert status == 1
+    assert "steady/ : its name is empty" in reply["error"]["message"]
