@@ -36,6 +36,7 @@ def check(name, made):
     # Edited since: a line more at the end changes nothing that is said.
     again = plan_uninstall(client, found(plan, text=plan.text + b"\n")).text
     assert document(name, again) == document(name, data)
+    assert again.count(b"it's") == made.count("it's")  # comments
     # Installed once more from there, the daemon reads the same.
     second = plan_install(client, before(again), DOOR)
     assert document(name, second.text) == document(name, plan.text)

@@ -39,7 +39,7 @@ def install(name, *text, **more):
 def servers(name, text):
     """The entries of a client's config, by the reader that the daemon uses."""
     client = CLIENTS[name]
-    value = client.load(text.decode("utf-8-sig"), FILE).value or {}
+    value = client.load(text.decode("utf-8-sig"), FILE).value
     for key in client.section:
-        value = value.get(key, {})
-    return value
+        value = (value or {}).get(key)
+    return value or {}

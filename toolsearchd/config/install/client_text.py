@@ -37,13 +37,21 @@ class ClientText:
             here = here[key]
         return True
 
-    def edited(self, remove: Collection[str], add: Sequence[Addition], *, drop: bool = False) -> bytes:
-        """With other entries. `drop`: a section that holds none any more goes too. Raises BAD_CONFIG."""
+    def edited(
+        self,
+        remove: Collection[str],
+        add: Sequence[Addition],
+        *,
+        with_comments: bool = True,
+        drop: bool = False,
+    ) -> bytes:
+        """With other entries; with or without the comments above those that go. `drop`: a section that holds
+        none any more goes too. Raises BAD_CONFIG."""
         left = {name: entry for name, entry in self.entries.items() if name not in remove}
         wanted = left | {one.name: one.value for one in add}
         section = self._client.section
         try:
-            text = self._client.editor.edit(self.text, section, remove, add)
+            text = self._client.editor.edit(self.text, section, remove, add, with_comments=with_comments)
             if drop and not wanted:
                 text = self._client.editor.drop(text, section)
         except EditError as error:

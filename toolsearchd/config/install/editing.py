@@ -33,9 +33,18 @@ class Editor(Protocol):
     """Edits well-formed texts of one syntax. Line ends and indentation follow the text's own. Each raises
     EditError."""
 
-    def edit(self, text: str, section: Section, remove: Collection[str], add: Sequence[Addition]) -> str:
-        """Without the entries of `remove` and the comments right above them; with `add` in the place of the
-        first that went, else at the section's end. A section that does not exist is made."""
+    def edit(
+        self,
+        text: str,
+        section: Section,
+        remove: Collection[str],
+        add: Sequence[Addition],
+        *,
+        with_comments: bool = True,
+    ) -> str:
+        """Without the entries of `remove`, and without the comments right above them (`with_comments`); with
+        `add` in the place of the first that went, else at the section's end. A section that does not exist is
+        made."""
 
     def drop(self, text: str, section: Section) -> str:
         """Without the section, which holds no entry any more, and what else would be empty above it."""
@@ -61,6 +70,13 @@ def nested(keys: Section, value: object) -> Any:
     for key in reversed(keys):
         value = {key: value}
     return value
+
+
+def stays(lead: str, *, with_comments: bool) -> str:
+    """What is left of the space and the comments before an entry that goes."""
+    if with_comments:
+        return without_detached(lead)[0]
+    return lead.rstrip() if lead.strip() else ""
 
 
 def without_detached(lead: str) -> tuple[str, str]:

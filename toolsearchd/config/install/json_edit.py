@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -16,35 +16,15 @@ from toolsearchd.config.install.editing import (
     Source,
     nested,
     newline_of,
+    stays,
     without_detached,
 )
+from toolsearchd.config.install.json_scan import TOKEN, Object, walk
 
-_TOKEN = re.compile(
-    r"(?P<blank>[\s\ufeff]+|//[^\r\n]*|/\*.*?\*/)"
-    r'|"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|[{}\[\]:,]|[^\s{}\[\]:,"\'/]+',
-    re.DOTALL,
-)
 _AFTER = re.compile(r"[ \t]*(?://[^\r\n]*|/\*[^\r\n]*?\*/[ \t]*(?=[\r\n]))")  # the rest of an entry's line
 _LIST = re.compile(r"\[(?P<lead>\s*)(?:.*[^\s])?(?P<tail>\s*)\]", re.DOTALL)
 _INDENT = re.compile(r"[ \t]*")
-
-
-class _Member(NamedTuple):
-    """Of an object: where the key and the value begin and end; `comma`: where it stands, or -1."""
-
-    key: str
-    start: int
-    value: int
-    end: int
-    comma: int
-
-
-class _Object(NamedTuple):
-    """`open` and `close`: of its braces."""
-
-    open: int
-    close: int
-    members: list[_Member]
+_BLANK_LINE = re.compile(r"[ \t]*(?:[\r\n]|$)")
 
 
 class _Chunk(msgspec.Struct):
@@ -57,29 +37,36 @@ class _Chunk(msgspec.Struct):
     after: str = ""
 
 
-def edit(text: str, section: Section, remove: Collection[str], add: Sequence[Addition]) -> str:
-    if not text.strip().strip("\ufeff"):
+def edit(
+    text: str,
+    section: Section,
+    remove: Collection[str],
+    add: Sequence[Addition],
+    *,
+    with_comments: bool = True,
+) -> str:
+    if not text.strip():
         made = nested(section, {one.name: one.value for one in add})
-        return text[: text.startswith("\ufeff")] + json.dumps(made, indent=2, ensure_ascii=False) + "\n"
-    found, missing, null = _walk(text, section)
+        return json.dumps(made, indent=2, ensure_ascii=False) + "\n"
+    found, missing, null = walk(text, section)
     if missing:
         add = [Addition(missing[0], nested(missing[1:], {one.name: one.value for one in add}))]
         remove = {missing[0]} if null else ()
-    return _rewritten(text, found, remove, add)
+    return _rewritten(text, found, remove, add, with_comments=with_comments)
 
 
 def drop(text: str, section: Section) -> str:
     for depth in range(len(section), 0, -1):
-        found, missing, _ = _walk(text, section[:depth])
+        found, missing, _ = walk(text, section[:depth])
         if missing or found.members:
             return text
-        above, _, _ = _walk(text, section[: depth - 1])
-        text = _rewritten(text, above, {section[depth - 1]}, ())
+        above, _, _ = walk(text, section[: depth - 1])
+        text = _rewritten(text, above, {section[depth - 1]}, (), with_comments=False)
     return text
 
 
 def replace(text: str, section: Section, name: str, key: str, value: list[str]) -> str:
-    found, missing, _ = _walk(text, (*section, name))
+    found, missing, _ = walk(text, (*section, name))
     member = next((one for one in reversed(found.members) if one.key == key), None)
     if missing or member is None:
         raise EditError(f"the entry {name!r} has no {key}")
@@ -93,94 +80,25 @@ def replace(text: str, section: Section, name: str, key: str, value: list[str]) 
 
 
 def source_of(text: str, section: Section, name: str) -> Source | None:
-    found, missing, _ = _walk(text, section)
+    found, missing, _ = walk(text, section)
     chunks = [] if missing else _chunks(text, found)[0]
     chunk = next((one for one in chunks if one.key == name), None)
-    return Source(without_detached(chunk.lead)[1], chunk.body, chunk.after) if chunk else None
+    if chunk is None:
+        return None
+    gap = chunk.gap if chunk.gap.strip() else ""
+    return Source(without_detached(chunk.lead)[1], chunk.body + gap, chunk.after)
 
 
 def render(head: Mapping[str, str], section: Section, entries: Mapping[str, Any]) -> str:
     return json.dumps({**head, **nested(section, entries)}, indent=2, ensure_ascii=False) + "\n"
 
 
-# --- reading ------------------------------------------------------------------------------------------
-
-
-def _walk(text: str, path: Section) -> tuple[_Object, Section, bool]:
-    """The object at `path`, or the nearest above it; the keys that are missing below; whether the first of
-    those exists and is null."""
-    here = _object(text, _root(text))
-    for depth, key in enumerate(path):
-        # Of a key that stands twice, the last one counts.
-        member = next((one for one in reversed(here.members) if one.key == key), None)
-        if member is None or text[member.value : member.end] == "null":
-            return here, path[depth:], member is not None
-        if text[member.value] != "{":
-            raise EditError(f"{'.'.join(path[: depth + 1])} is no object")
-        here = _object(text, member.value)
-    return here, (), False
-
-
-def _root(text: str) -> int:
-    start = next((at for at, _ in _tokens(text, 0)), None)
-    if start is None or text[start] != "{":
-        raise EditError("the text is no object")
-    return start
-
-
-def _tokens(text: str, at: int) -> Iterator[tuple[int, int]]:
-    """(start, end) of what is neither space nor comment."""
-    while at < len(text):
-        match = _TOKEN.match(text, at)
-        if match is None:
-            raise EditError(f"character {at} is not JSON")
-        if match["blank"] is None:
-            yield at, match.end()
-        at = match.end()
-
-
-def _object(text: str, opened: int) -> _Object:
-    members: list[_Member] = []
-    tokens = _tokens(text, opened + 1)
-    try:
-        start, end = next(tokens)
-        while text[start] != "}":
-            key, (colon, _) = _key(text[start:end]), next(tokens)
-            value, stop = next(tokens)
-            if text[colon] != ":":
-                raise EditError(f"character {colon} is not the colon of a key")
-            if text[value] in "{[":
-                stop = _end_of(text, tokens)
-            at, after = next(tokens)
-            members.append(_Member(key, start, value, stop, at if text[at] == "," else -1))
-            start, end = next(tokens) if text[at] == "," else (at, after)
-    except StopIteration:
-        raise EditError("the text ends within an object") from None
-    return _Object(opened, start, members)
-
-
-def _end_of(text: str, tokens: Iterator[tuple[int, int]]) -> int:
-    """Of the object or array whose opening was taken."""
-    depth = 1
-    while depth:
-        start, end = next(tokens)
-        depth += (text[start] in "{[") - (text[start] in "}]")
-    return end
-
-
-def _key(token: str) -> str:
-    if token[0] == "'":
-        token = '"' + re.sub(r'(?<!\\)"', '\\"', token[1:-1].replace("\\'", "'")) + '"'
-    try:
-        return str(json.loads(token, strict=False)) if token[0] == '"' else token
-    except ValueError as error:
-        raise EditError(f"{token} is no key") from error
-
-
 # --- writing ------------------------------------------------------------------------------------------
 
 
-def _rewritten(text: str, found: _Object, remove: Collection[str], add: Sequence[Addition]) -> str:
+def _rewritten(
+    text: str, found: Object, remove: Collection[str], add: Sequence[Addition], *, with_comments: bool
+) -> str:
     chunks, rest = _chunks(text, found)
     ends_with_comma = bool(found.members) and found.members[-1].comma >= 0
     layout = _Layout(text, found, chunks)
@@ -188,17 +106,17 @@ def _rewritten(text: str, found: _Object, remove: Collection[str], add: Sequence
     pending, place = "", None
     for chunk in chunks:
         if chunk.key in remove:
-            pending += without_detached(chunk.lead)[0]
+            pending = _joined(pending, stays(chunk.lead, with_comments=with_comments), layout)
             if place is None:
                 place = len(kept)
                 kept += _additions(layout, add, pending, place)
                 pending = "" if add else pending
             continue
-        chunk.lead, pending = pending + chunk.lead, ""
+        chunk.lead, pending = _joined(pending, chunk.lead, layout), ""
         kept.append(chunk)
     if place is None:
         kept += _additions(layout, add, pending, len(kept))
-    inside = pending + rest
+    inside = _joined(pending, rest, layout)
     if not kept:
         inside = inside if inside.strip() else ""
     elif not chunks:
@@ -206,23 +124,31 @@ def _rewritten(text: str, found: _Object, remove: Collection[str], add: Sequence
         kept[0].lead = rest.rstrip() + kept[0].lead
     body = ""
     for at, chunk in enumerate(kept):
-        if body and _ends_in_line_comment(kept[at - 1]) and "\n" not in chunk.lead:
-            chunk.lead = layout.newline_lead + chunk.lead.lstrip()
         comma = "," if at < len(kept) - 1 or ends_with_comma else ""
-        body += chunk.lead + chunk.body + chunk.gap + comma + chunk.after
-    if kept and _ends_in_line_comment(kept[-1]) and "\n" not in inside:
-        inside = layout.newline_lead + inside.lstrip()
-    return text[: found.open + 1] + body + inside + text[found.close :]
+        body = _joined(body, chunk.lead + chunk.body + chunk.gap + comma + chunk.after, layout)
+    return text[: found.open + 1] + _joined(body, inside, layout) + text[found.close :]
+
+
+def _joined(before: str, after: str, layout: _Layout) -> str:
+    """With a line end between them where what comes after would be in a comment."""
+    last = before.rpartition("\n")[2]
+    if "//" in last and not _BLANK_LINE.match(after) and _ends_in_line_comment(last):
+        return before + layout.newline_lead + after.lstrip()
+    return before + after
+
+
+def _ends_in_line_comment(line: str) -> bool:
+    return any(match[0].startswith("//") for match in TOKEN.finditer(line))
 
 
 def _additions(layout: _Layout, add: Sequence[Addition], before: str, place: int) -> list[_Chunk]:
     new = [layout.chunk(one, is_first=not (place + at)) for at, one in enumerate(add)]
     if new:
-        new[0].lead = before + new[0].lead
+        new[0].lead = _joined(before, new[0].lead, layout)
     return new
 
 
-def _chunks(text: str, found: _Object) -> tuple[list[_Chunk], str]:
+def _chunks(text: str, found: Object) -> tuple[list[_Chunk], str]:
     """The object's members with all that stands between its braces; and what follows the last."""
     chunks = []
     at = found.open + 1
@@ -238,14 +164,10 @@ def _chunks(text: str, found: _Object) -> tuple[list[_Chunk], str]:
     return chunks, text[at : found.close]
 
 
-def _ends_in_line_comment(chunk: _Chunk) -> bool:
-    return "//" in chunk.after
-
-
 class _Layout:
     """How the members of an object are set, for those that come in."""
 
-    def __init__(self, text: str, found: _Object, chunks: list[_Chunk]) -> None:
+    def __init__(self, text: str, found: Object, chunks: list[_Chunk]) -> None:
         self._text = text
         self._nl = newline_of(text)
         leads = [chunk.lead for chunk in chunks]
@@ -261,8 +183,7 @@ class _Layout:
     def chunk(self, one: Addition, *, is_first: bool) -> _Chunk:
         if one.source is not None:
             lead, body, after = one.source
-            if ("\n" in lead) == self.is_block:
-                return _Chunk(one.name, lead, body, after=after)
+            return _Chunk(one.name, lead, body, after=after)
         key = json.dumps(one.name, ensure_ascii=False)
         if self.is_block:
             return _Chunk(
@@ -286,7 +207,7 @@ def _block(value: object, text: str, indent: str) -> str:
 def _indent_at(text: str, at: int) -> str:
     """The indentation of the line on which `at` is."""
     line = text.rfind("\n", 0, at) + 1
-    match = _INDENT.match(text, line + text.startswith("\ufeff", line))
+    match = _INDENT.match(text, line)
     return match[0] if match else ""
 
 
@@ -297,4 +218,4 @@ def _unit(text: str) -> str:
 
 
 def _is_dense(text: str) -> bool:
-    return re.search(r'"\s*:\s', text) is None
+    return re.search(r"[\"'\w]\s*:\s", text) is None

@@ -127,7 +127,7 @@ def _restored(client: Client, found: Found) -> bytes | None:
         elif now.entries[name] != entry:
             raise now.bad(f"it has a server {name!r} again, not the one that was moved; rename or remove it")
     doors = [name for name, entry in now.entries.items() if is_door(entry) and name not in old.entries]
-    return now.edited(doors, add, drop=not old.has_section)
+    return now.edited(doors, add, with_comments=False, drop=not old.has_section)
 
 
 def _moved_entries(client: Client, found: Found) -> dict[str, Any]:

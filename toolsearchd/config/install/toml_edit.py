@@ -18,6 +18,7 @@ from toolsearchd.config.install.editing import (
     Section,
     Source,
     newline_of,
+    stays,
     without_detached,
 )
 
@@ -42,7 +43,14 @@ class _Statement(NamedTuple):
     value: tuple[int, int] = (0, 0)
 
 
-def edit(text: str, section: Section, remove: Collection[str], add: Sequence[Addition]) -> str:
+def edit(
+    text: str,
+    section: Section,
+    remove: Collection[str],
+    add: Sequence[Addition],
+    *,
+    with_comments: bool = True,
+) -> str:
     statements, rest = _scan(text)
     if any(one.path == section and one.header is not None for one in statements):
         raise EditError(
@@ -50,23 +58,28 @@ def edit(text: str, section: Section, remove: Collection[str], add: Sequence[Add
         )
     depth, nl = len(section), newline_of(text)
     out, pending, place, waits = "", "", None, False
+    begins_anew = False  # what the text began with is gone
     for one in statements:
         gone = one.path[:depth] == section and len(one.path) > depth and one.path[depth] in remove
         if gone:
-            pending += without_detached(one.lead)[0]
+            pending += stays(one.lead, with_comments=with_comments)
+            begins_anew = begins_anew or not out
         # A table may begin where another does, and nowhere else: what follows it would become its own.
         waits = waits or (gone and place is None)
         if waits and one.header is None:
             out, pending = out + pending, ""
             place, waits = len(out), False
         if not gone:
-            out, pending = out + pending + one.lead + one.text, ""
+            at_start = begins_anew and not out and not pending and place is None
+            lead = one.lead.lstrip("\r\n") if at_start else one.lead
+            out, pending = out + pending + lead + one.text, ""
     out += pending
     if not statements:
         out, rest = rest, ""
     place = len(out) if place is None else place
     made = _inserted(out, place, [_addition(one, section, nl) for one in add], nl) + rest
-    return made if made.endswith("\n") or text.strip() else made + nl
+    ends = made.endswith("\n") or (text and not text.endswith("\n"))
+    return made if ends else made + nl
 
 
 def drop(text: str, section: Section) -> str:

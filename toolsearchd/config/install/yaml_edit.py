@@ -22,11 +22,18 @@ class _Entry(NamedTuple):
     value: yaml.Node
 
 
-def edit(text: str, section: Section, remove: Collection[str], add: Sequence[Addition]) -> str:
+def edit(
+    text: str,
+    section: Section,
+    remove: Collection[str],
+    add: Sequence[Addition],
+    *,
+    with_comments: bool = True,
+) -> str:
     nl = newline_of(text)
     key, value = _section(text, section)
     if key is None or value is None:
-        at_end = text if not text.strip("\ufeff") or text.endswith("\n") else text + nl
+        at_end = text if not text.strip() or text.endswith("\n") else text + nl
         return at_end + _lines({section[0]: {one.name: one.value for one in add}}, 0, nl)
     if isinstance(value, yaml.MappingNode) and value.value:
         if value.flow_style:
@@ -67,11 +74,11 @@ def replace(text: str, section: Section, name: str, key: str, value: list[str]) 
 
 def source_of(text: str, section: Section, name: str) -> Source | None:
     key, value = _section(text, section)
-    if key is None or not isinstance(value, yaml.MappingNode) or value.flow_style or _aliases(text):
-        return None  # what an alias stands for is elsewhere
+    if key is None or not isinstance(value, yaml.MappingNode) or value.flow_style:
+        return None
     lines = text.splitlines(keepends=True)
     entry = next((one for one in _entries(text, key.start_mark.line, value) if one.name == name), None)
-    if entry is None:
+    if entry is None or _refers(text, entry):
         return None
     return Source("".join(lines[entry.own : entry.key]), "".join(lines[entry.key : entry.end]))
 
@@ -101,8 +108,13 @@ def _child(node: yaml.Node | None, name: str) -> yaml.Node | None:
     return next((value for key, value in pairs if key.value == name), None)
 
 
-def _aliases(text: str) -> bool:
-    return any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text, Loader=yaml.SafeLoader))
+def _refers(text: str, entry: _Entry) -> bool:
+    """Does it hold an alias, or what others are aliases of?"""
+    return any(
+        isinstance(token, yaml.AliasToken | yaml.AnchorToken)
+        and entry.own <= token.start_mark.line < entry.end
+        for token in yaml.scan(text, Loader=yaml.SafeLoader)
+    )
 
 
 def _entries(text: str, key_line: int, section: yaml.MappingNode) -> list[_Entry]:
