@@ -16,7 +16,7 @@ import pytest
 from tests.unit.installing import TEXTS
 from tests.unit.interrupted import Killed, Steps
 from toolsearchd.config.install.clients import CLIENTS
-from toolsearchd.ctl import file_changes
+from toolsearchd.ctl import client_lock, file_changes
 from toolsearchd.ctl.__main__ import main
 from toolsearchd.ctl.file_changes import Change, apply
 from toolsearchd.errors import ToolsearchdError
@@ -194,6 +194,30 @@ def test_a_file_written_by_somebody_else_meanwhile_is_theirs(home, monkeypatch):
     assert path.read_bytes() == theirs
     assert list(path.parent.iterdir()) == [path]
     assert not home.folder.exists()
+
+
+def test_claude_codes_own_lock_is_waited_for(home, monkeypatch):
+    path = home.place("claude-code")
+    lock = path.with_name(".claude.json.lock")
+    lock.mkdir()
+    command = [sys.executable, "-m", "toolsearchd.ctl", *home.words("install", "claude-code")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as waiting:
+        with pytest.raises(subprocess.TimeoutExpired):
+            waiting.wait(2)
+        theirs = path.read_bytes().replace(b'"numStartups": 214', b'"numStartups": 215')
+        path.write_bytes(theirs)
+        lock.rmdir()
+        assert json.loads(waiting.communicate(timeout=60)[0])["changed"] is True
+    assert b'"numStartups": 215' in path.read_bytes()
+    assert not lock.exists()
+    lock.mkdir()
+    monkeypatch.setattr(client_lock, "_WAIT_S", 0.1)
+    status, document = home.ctl("uninstall", "claude-code")
+    assert (status, document["error"]["code"]) == (1, "CONFIG_CHANGED")
+    os.utime(lock, (0, 0))  # left behind
+    assert home.ctl("uninstall", "claude-code")[0] == 0
+    assert path.read_bytes() == theirs
+    assert not lock.exists()
 
 
 def test_through_a_link_the_file_behind_it_is_changed(home):

@@ -19,6 +19,7 @@ from toolsearchd.config.install.clients import CLIENTS, Client
 from toolsearchd.config.install.door import Door
 from toolsearchd.config.install.moved import FOLDER, moved_file
 from toolsearchd.config.install.records import Found, Plan, Record
+from toolsearchd.ctl.client_lock import held
 from toolsearchd.ctl.connect import control
 from toolsearchd.ctl.file_changes import Change, apply, read, sweep
 from toolsearchd.ctl.output import say
@@ -78,7 +79,8 @@ class Installation:
 
     @contextlib.contextmanager
     def locked(self, *, dry_run: bool) -> Iterator[None]:
-        """One at a time. Raises WRITE_FAILED."""
+        """One at a time, and never while the client writes, as far as it says so. Raises WRITE_FAILED and
+        CONFIG_CHANGED."""
         if dry_run:
             yield
             return
@@ -89,9 +91,10 @@ class Installation:
             raise ToolsearchdError("WRITE_FAILED", f"{self._home} can't be used: {error.strerror}") from error
         try:
             fcntl.flock(fd, fcntl.LOCK_EX)
-            for path in (self.file, self.moved, self.original, self.record):
-                sweep(path)
-            yield
+            with held(self.file) if self.client.locks else contextlib.nullcontext():
+                for path in (self.file, self.moved, self.original, self.record):
+                    sweep(path)
+                yield
         finally:
             with contextlib.suppress(OSError):  # there is none, or files of an installation are in it
                 self.record.parent.rmdir()

@@ -21,7 +21,7 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     `patience`: the key by which an entry says how long its calls may take. `home`: a variable that names
     another folder for its files. `login`: keys that say that the client logs in to a server itself.
     `allowed`: where it may list the only servers that it starts. `search`: where it has a tool search of its
-    own, which would hide the bridge."""
+    own, which would hide the bridge. `locks`: it takes `FILE.lock`, a folder, while it writes."""
 
     name: str
     title: str
@@ -32,6 +32,7 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     login: tuple[str, ...] = ("oauth", "auth", "authProviderType", "headersHelper")
     allowed: Section = ()
     search: Section = ()
+    locks: bool = False
     syntax: ModuleType = json_edit
 
     @property
@@ -50,7 +51,13 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
 CLIENTS: dict[str, Client] = {
     client.name: client
     for client in (
-        Client(name="claude-code", title="Claude Code", door={"type": "stdio"}, home="CLAUDE_CONFIG_DIR"),
+        Client(
+            name="claude-code",
+            title="Claude Code",
+            door={"type": "stdio"},
+            home="CLAUDE_CONFIG_DIR",
+            locks=True,
+        ),
         Client(name="claude-desktop", title="Claude Desktop"),
         Client(name="cursor", title="Cursor"),
         Client(name="vscode", title="VS Code", section=("servers",), door={"type": "stdio"}),
