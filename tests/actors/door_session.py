@@ -15,6 +15,7 @@ from toolsearchd.catalog.naming import near_names, public_name
 from toolsearchd.disclosure.bridge import CALL, DESCRIBE, SEARCH
 from toolsearchd.disclosure.dialects.base import Interpreter
 from toolsearchd.disclosure.listing import listed
+from toolsearchd.disclosure.listing_steps import Plan
 from toolsearchd.dispatch.entry import Outcome
 from toolsearchd.dispatch.queue import INDETERMINATE_BY_STOP, Queue
 from toolsearchd.dispatch.shapes import parse_calls
@@ -63,9 +64,9 @@ class View:
     def granted_tools(self):
         return self._tools.values()
 
-    @property
-    def listed_servers(self):
-        return [listed("srv", [(name, tool.definition.description) for name, tool in self._tools.items()])]
+    def listing_of_bytes(self, most):
+        tools = [(name, tool.definition.description) for name, tool in self._tools.items()]
+        return Plan([listed("srv", tools)], lambda text: len(text.encode())).listing(most).text
 
 
 class Session:

@@ -80,6 +80,18 @@ def test_the_header_tells_how_to_use_what_is_listed_and_what_is_not():
     assert listing(GITHUB)["listing"].startswith(f"{HEADER}\n")
 
 
+@pytest.mark.parametrize("dialect", ["default", "hermes"])
+def test_a_client_that_cuts_at_bytes_gets_the_same_rule(dialect):
+    seen = view(HUGE, *SMALL, GITHUB, dialect=dialect)
+    texts = []
+    for most in (0, 400, 1500, 3000, 10**6):
+        texts.append(seen.listing_of_bytes(most))
+        assert len(texts[-1].encode()) <= most
+    assert texts[0] == ""
+    assert [len(text) for text in texts] == sorted(len(text) for text in texts)
+    assert texts[-1].count("\n- ") == 2500 + 80 + 3
+
+
 def test_families_of_names():
     def said(*names):
         found, others = families(names)

@@ -321,6 +321,10 @@ class View:
         """What the daemon's own listing is rendered from; nothing where the dialect has one of its own."""
         return [] if self.dialect.listing_of is not None else self._listing.servers
 
+    def listing_of_bytes(self, most: int) -> str:
+        """The daemon's own listing where a client cuts texts at a number of bytes; empty where none fits."""
+        return self._listing.of_bytes(most) if self._is_listed else ""
+
     def texts_to_count(self, known: Count | None = None) -> list[str]:
         """What `assemble` asks `count` about first (the whole listing comes later). Not about characters, and
         of what `known` has counted before it leaves out what it can."""

@@ -61,10 +61,19 @@ class ViewListing:
         """The dialect's listing of at most so many tokens."""
         if self._view.dialect.count_by_chars:
             return render(self.servers, budget, _chars4_of_lines, HEADER)
+        return self._plan(count).listing(budget)
+
+    def of_bytes(self, most: int) -> str:
+        """By the same rule as `within`, in bytes of UTF-8."""
+        if self._view.dialect.count_by_chars:
+            return render(self.servers, most, lambda lines: _bytes("\n".join(lines)), HEADER).text
+        return self._plan(_bytes).listing(most).text
+
+    def _plan(self, count: Count) -> Plan:
         plan = self._plans.get(count)
         if plan is None:
             plan = self._plans[count] = Plan(self.servers, count)
-        return plan.listing(budget)
+        return plan
 
     def _server(self, source: Source) -> ListedServer | None:
         """None: it is up and has no tool that could be listed."""
@@ -98,6 +107,10 @@ def label_of(view: View, source: Source) -> str:
 def reason_of(source: Source) -> str:
     """Why it is unavailable, in a line that a model may see."""
     return clipped(plain_line(source.reason), REASON_CHARS) or source.state
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
 
 
 def _chars4_of_lines(blocks: Sequence[str]) -> int:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
@@ -31,7 +31,6 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from toolsearchd import __version__
-from toolsearchd.disclosure.listing import HEADER, render
 from toolsearchd.doors.calls import PendingCall
 from toolsearchd.doors.forms import Forms, has_form
 from toolsearchd.doors.mcp import CloseSession, PeerStream, Session
@@ -193,12 +192,11 @@ class McpSession:
         instructions = bridged({verb: name for name, verb in verbs.items()})
         if self._cut is None:
             return Placed(search["description"], instructions)
-        servers = self._open.view.listed_servers
         return place_listing(
             assembled["listing"],
             description=search["description"],
             cut=self._cut,
-            shorter=lambda size: render(servers, size, _bytes_of, HEADER).text,
+            shorter=self._open.view.listing_of_bytes,
             instructions=instructions,
         )
 
@@ -325,10 +323,6 @@ def _client_name(params: Any, key: str) -> str:
     info = params.get(key) if isinstance(params, dict) else None
     name = info.get("name") if isinstance(info, dict) else None
     return name if isinstance(name, str) else ""
-
-
-def _bytes_of(blocks: Sequence[str]) -> int:
-    return len("\n".join(blocks).encode())
 
 
 def _functions(assembled: dict[str, Any]) -> list[dict[str, Any]]:

@@ -6,14 +6,13 @@ its door name with all that its server says of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 import msgspec
 
 from toolsearchd.catalog.model import Definition, Tool
 from toolsearchd.catalog.naming import door_name
-from toolsearchd.disclosure.listing import ListedServer
 
 # Claude Code defers the tools of MCP servers behind a search of its own; the three that search here must
 # not hide there too. The key stands in its MCP documentation; other clients ignore it.
@@ -40,9 +39,8 @@ class View(Protocol):
     def granted_tools(self) -> Iterable[Tool]:
         """All of them, in catalog order."""
 
-    @property
-    def listed_servers(self) -> Sequence[ListedServer]:
-        """What a listing is rendered from."""
+    def listing_of_bytes(self, most: int) -> str:
+        """The listing in as much detail as so many bytes of UTF-8 hold; nothing, if they hold none."""
 
 
 class DoorNames:
