@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import signal
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from toolsearchd.actors.desk import ControlDesk
 from toolsearchd.actors.desktop import Desktop
 from toolsearchd.actors.dispatcher import Dispatcher
 from toolsearchd.actors.evaluator import Evaluator
+from toolsearchd.actors.journal import Journal
 from toolsearchd.actors.listener import Listener
 from toolsearchd.actors.notifier import Notifier
 from toolsearchd.actors.permits import Permits
@@ -94,11 +96,15 @@ class Daemon:
             counts=self.token_counts,
             limits=limits,
         )
+        self.journal = Journal(
+            places.state_dir, settings=lambda: watcher.settings.journal, limits=limits, now=time.time
+        )
         self.desktop = Desktop(environ)
         self.approver = Approver(
             settings=self._settings,
             permits=Permits(places.state_dir),
             desktop=self.desktop,
+            journal=self.journal,
             activity=self.activity,
             limits=limits,
         )
@@ -109,6 +115,7 @@ class Daemon:
             upstream=self.fleet,
             approver=self.approver,
             admission=self.admission,
+            journal=self.journal,
             activity=self.activity,
             limits=limits,
         )
@@ -127,6 +134,7 @@ class Daemon:
             cataloger=self.cataloger,
             evaluator=self.evaluator,
             sessions=self.sessions,
+            journal=self.journal,
         )
         self.door = McpDoor(
             open_session=self.sessions.open,
@@ -169,6 +177,7 @@ class Daemon:
         await stages.start("warm catalog", self.warm_catalog.run)
         await stages.start("cataloger", self.cataloger.run)
         await stages.start("evaluator", self.evaluator.run)
+        await stages.start("journal", self.journal.run)
         await stages.start("desktop", self.desktop.run)
         await stages.start("approver", self.approver.run)
         await stages.start("dispatcher", self.dispatcher.run)

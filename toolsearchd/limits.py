@@ -66,6 +66,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     queued_entries: int = 1024  # per session: 16 open requests of 64
     stop_grace_s: float = 2.0
     pending_approvals: int = 32  # per session: nobody reads the thirty-third prompt of a burst
+    journal_records: int = 1024  # that wait to be written: a batch of 64 from each of 16 open requests
     approval_answer_s: float = 300.0  # a prompt that somebody can hear, and its longest life
     # --- config ---------------------------------------------------------------------------------
     user_file_bytes: int = 128 * 1024 * 1024  # some clients keep their history in it

@@ -18,6 +18,7 @@ from toolsearchd.actors.admission import Admission
 from toolsearchd.actors.approver import Approver, Person
 from toolsearchd.actors.desktop import Desktop
 from toolsearchd.actors.dispatcher import Dispatcher
+from toolsearchd.actors.journal import Journal
 from toolsearchd.actors.peer import Peer
 from toolsearchd.actors.permits import Permits
 from toolsearchd.catalog.definition import decode_definition
@@ -105,11 +106,20 @@ def answer_to(case, index, name):
     return "deny" if denied else "approve"
 
 
+async def at_once(write):
+    """The test's clock jumps while a thread works."""
+    write()
+
+
 async def run(case, tmp_path):
     settings = Settings(approval=Approval(default="ask", notify=False))
     activity = Activity()
     upstream = Upstream(hang=case["when"].get("stop_while") == "mcp_call_running")
+    journal = Journal(
+        tmp_path, settings=lambda: settings.journal, limits=LIMITS, now=lambda: 0.0, in_thread=at_once
+    )
     approver = Approver(
+        journal=journal,
         settings=lambda: settings,
         permits=Permits(tmp_path),
         desktop=Desktop({}),
@@ -118,7 +128,12 @@ async def run(case, tmp_path):
     )
     admission = Admission(upstream=upstream, approver=approver, settings=lambda: settings, limits=LIMITS)
     dispatcher = Dispatcher(
-        upstream=upstream, approver=approver, admission=admission, activity=activity, limits=LIMITS
+        upstream=upstream,
+        approver=approver,
+        admission=admission,
+        journal=journal,
+        activity=activity,
+        limits=LIMITS,
     )
     caller = Caller(tools_of(case))
     replies, asked = [], []
@@ -131,7 +146,7 @@ async def run(case, tmp_path):
 
     async def reply(approval, answer):
         if answer is None:
-            dispatcher.stop(caller.queue)
+            dispatcher.stop(caller)
             return
         (prompt,) = answers[messages.Approvals](messages.Approvals(id=1))["approvals"]
         assert prompt["approval"] == approval
@@ -146,13 +161,14 @@ async def run(case, tmp_path):
     answers[messages.Approvals](messages.Approvals(id=0, watch=True))
     requests = parse_calls(case["when"]["args"], max_entries=64, rules="hermes")
     async with trio.open_nursery() as nursery:
+        await nursery.start(journal.run)
         await nursery.start(approver.run)
         await nursery.start(dispatcher.run)
         with trio.fail_after(10):
             dispatcher.submit(caller, "batch", requests, replies.append)
             if upstream.hang:
                 await trio.testing.wait_all_tasks_blocked()
-                dispatcher.stop(caller.queue)
+                dispatcher.stop(caller)
             while not replies:
                 await trio.testing.wait_all_tasks_blocked()
         nursery.cancel_scope.cancel()

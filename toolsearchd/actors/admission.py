@@ -6,7 +6,7 @@ Owns nothing; waits only for a person's answer. Everything against an entry is a
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -15,6 +15,7 @@ from toolsearchd.actors.peer import Peer
 from toolsearchd.catalog.model import Tool
 from toolsearchd.config.model import ServerSpec
 from toolsearchd.config.settings import Settings
+from toolsearchd.disclosure.sanitise import clipped
 from toolsearchd.dispatch.approvals import Binding, Question, arguments_digest
 from toolsearchd.dispatch.arguments import prepare
 from toolsearchd.dispatch.entry import Entry, Outcome
@@ -24,6 +25,7 @@ from toolsearchd.dispatch.shapes import CallRequest, Rules
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 
+_NAME_CHARS = 128  # of a name that a model made up
 _WITHDRAWN = ToolsearchdError(
     "INTERRUPTED",
     "a stop came while this entry waited for an approval; the prompt was withdrawn, nothing was sent",
@@ -80,12 +82,42 @@ class Upstream(Protocol):
         call unsent. Raises `ToolsearchdError`."""
 
 
-class Admitted(NamedTuple):
-    """An entry that may be sent: what, to which tool, and by whose leave where the policy asks."""
+class Passage:
+    """One entry on its way: what it turned out to be, and by whose leave it goes. Filled as it goes."""
 
-    tool: Tool
-    arguments: dict[str, Any]
-    permit: Permit | None
+    def __init__(self, caller: Caller, entry: Entry) -> None:
+        self.caller = caller
+        self.entry = entry
+        self.tool: Tool | None = None
+        self.arguments: dict[str, Any] | None = None  # as they would be sent
+        self.rule = ""  # which word of the policy decided
+        self.binding: Binding | None = None
+        self.permit: Permit | None = None  # where the policy asks
+
+    def record(self, *, with_arguments: bool) -> dict[str, Any]:
+        """For the journal: who, what, by whose leave. Values of arguments only where they are wanted."""
+        caller, tool, binding = self.caller, self.tool, self.binding
+        fields: dict[str, Any] = {
+            "session": caller.session_id,
+            "client": caller.client,
+            "profile": caller.profiles[-1],
+            "pid": caller.peer.pid,
+            "tool": clipped(self.entry.name, _NAME_CHARS),
+        }
+        if tool is not None:
+            fields["server"] = tool.server
+        if self.rule:
+            fields["decision"] = self.permit.how if self.permit else "as the policy says"
+            fields["rule"] = self.rule
+        if binding is not None:
+            fields["digests"] = {
+                "server": binding.server_digest,
+                "tool": binding.tool_digest,
+                "arguments": binding.arguments_digest,
+            }
+        if with_arguments and self.arguments is not None:
+            fields["arguments"] = self.arguments
+        return fields
 
 
 class Admission:
@@ -102,15 +134,16 @@ class Admission:
         self._settings = settings
         self._limits = limits
 
-    async def wait_admitted(self, caller: Caller, entry: Entry, request: CallRequest) -> Admitted:
+    async def wait_admitted(self, passage: Passage, request: CallRequest) -> None:
         """All before the send, in order: name, validation, policy, approval. Raises what is against it.
 
         A stop while a person is asked withdraws the prompt and gives the entry its `when_stopped`.
         """
-        tool = caller.tool_to_call(request.name)
+        caller, entry = passage.caller, passage.entry
+        tool = passage.tool = caller.tool_to_call(request.name)
         entry.name = tool.public_name
         spec = self._spec(tool)
-        arguments = prepare(
+        arguments = passage.arguments = prepare(
             tool.definition,
             request.arguments or {},
             rules=caller.argument_rules,
@@ -119,27 +152,29 @@ class Admission:
             limits=self._limits,
         )
         decision = strictest(self._decide(profile, tool, spec, arguments) for profile in caller.profiles)
+        passage.rule = decision.rule
+        sent = _sent(arguments)
+        passage.binding = self._binding(caller, tool, sent)
         if decision.then == "deny":
             raise ToolsearchdError("DENIED", f"the policy refuses {tool.public_name} ({decision.rule})")
-        permit = None
         if decision.then == "ask":
             entry.when_stopped = refused(caller, _WITHDRAWN)
             try:
-                permit = await self._wait_permit(caller, entry, request, tool, arguments, decision.rule)
+                passage.permit = await self._wait_permit(passage, request, sent)
             finally:
                 entry.when_stopped = None
-        return Admitted(tool, arguments, permit)
 
-    def check(self, caller: Caller, request: CallRequest, admitted: Admitted) -> None:
+    def check(self, passage: Passage, request: CallRequest) -> None:
         """The last look, right before the send. Raises TOOL_CHANGED, TOOL_NOT_FOUND or STALE."""
-        tool = caller.tool_to_call(request.name)
-        if tool.definition.digest != admitted.tool.definition.digest:
+        assert passage.binding is not None
+        tool = passage.caller.tool_to_call(request.name)
+        if tool.definition.digest != passage.binding.tool_digest:
             raise ToolsearchdError(
                 "TOOL_CHANGED",
                 f"{tool.public_name} changed while the call waited; nothing was sent; describe it again",
             )
-        if admitted.permit is not None:
-            admitted.permit.use(self._binding(caller, tool, _sent(admitted.arguments)))
+        if passage.permit is not None:
+            passage.permit.use(self._binding(passage.caller, tool, _sent(passage.arguments or {})))
 
     def _decide(
         self, profile: str, tool: Tool, spec: ServerSpec | None, arguments: dict[str, Any]
@@ -164,24 +199,16 @@ class Admission:
         """What is configured for the tool's server; a tool of the agent's own has none."""
         return None if tool.kind == "plugin" else self._upstream.spec(tool.server)
 
-    async def _wait_permit(
-        self,
-        caller: Caller,
-        entry: Entry,
-        request: CallRequest,
-        tool: Tool,
-        arguments: dict[str, Any],
-        rule: str,
-    ) -> Permit:
-        sent = _sent(arguments)
-        binding = self._binding(caller, tool, sent)
+    async def _wait_permit(self, passage: Passage, request: CallRequest, sent: bytes) -> Permit:
+        caller, binding = passage.caller, passage.binding
+        assert binding is not None
         question = Question(
             binding=binding,
             arguments=sent,
-            public_name=tool.public_name,
+            public_name=passage.entry.name,
             client=caller.client,
             profile=caller.profiles[-1],
-            rule=rule,
+            rule=passage.rule,
         )
 
         def is_current() -> bool:
@@ -190,7 +217,7 @@ class Admission:
             except ToolsearchdError:
                 return False
 
-        return await self._approver.wait_permit(caller, entry, question, is_current)
+        return await self._approver.wait_permit(caller, passage.entry, question, is_current)
 
     def _binding(self, caller: Caller, tool: Tool, sent: bytes) -> Binding:
         spec = self._spec(tool)

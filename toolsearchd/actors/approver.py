@@ -18,6 +18,7 @@ import trio
 
 from toolsearchd.actors.activity import Activity
 from toolsearchd.actors.desktop import Desktop
+from toolsearchd.actors.journal import Journal
 from toolsearchd.actors.lineage import Process, are_related, lineage
 from toolsearchd.actors.peer import Peer
 from toolsearchd.actors.permits import Permits
@@ -93,12 +94,14 @@ class Approver:
         settings: Callable[[], Settings],
         permits: Permits,
         desktop: Desktop,
+        journal: Journal,
         activity: Activity,
         limits: Limits,
     ) -> None:
         self._settings = settings
         self._permits = permits
         self._desktop = desktop
+        self._journal = journal
         self._activity = activity
         self._limits = limits
         self._approvals = Approvals(
@@ -295,6 +298,7 @@ class Approver:
         fields = {"approval": prompt.id, "state": prompt.state.value, "by": prompt.by}
         self._tell(waiting, "approval_ended", lambda _person: fields)
         self._publish(waiting, prompt.state.value)
+        self._journal.record("approval", self._told(waiting) | {"state": prompt.state.value, "by": prompt.by})
 
     def _announce(self, waiting: _Waiting) -> None:
         self._publish(waiting, "pending")
@@ -324,15 +328,17 @@ class Approver:
         return fields | {"needs_code": False, "code": prompt.code}
 
     def _publish(self, waiting: _Waiting, state: str) -> None:
-        self._activity.publish(
-            "approval",
-            session=waiting.asker.session_id,
-            client=waiting.asker.client,
-            tool=waiting.prompt.question.public_name,
-            approval=waiting.prompt.id,
-            rule=waiting.prompt.question.rule,
-            state=state,
-        )
+        self._activity.publish("approval", **self._told(waiting), state=state)
+
+    def _told(self, waiting: _Waiting) -> dict[str, Any]:
+        """What the feed and the journal say of a prompt."""
+        return {
+            "session": waiting.asker.session_id,
+            "client": waiting.asker.client,
+            "tool": waiting.prompt.question.public_name,
+            "approval": waiting.prompt.id,
+            "rule": waiting.prompt.question.rule,
+        }
 
     def _stop_listening(self, key: Hashable) -> None:
         self._approvals.unsubscribe(key, _now(), wait_s=self._settings().approval.wait_s)

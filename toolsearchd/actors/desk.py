@@ -16,6 +16,7 @@ from toolsearchd import __version__
 from toolsearchd.actors.cataloger import Cataloger
 from toolsearchd.actors.doctor import findability
 from toolsearchd.actors.evaluator import Evaluator
+from toolsearchd.actors.journal import Journal
 from toolsearchd.actors.sessions import Sessions
 from toolsearchd.actors.standing import profile_findings
 from toolsearchd.actors.watcher import Watcher
@@ -42,18 +43,21 @@ class ControlDesk:
         cataloger: Cataloger,
         evaluator: Evaluator,
         sessions: Sessions,
+        journal: Journal,
     ) -> None:
         self._watcher = watcher
         self._fleet = fleet
         self._cataloger = cataloger
         self._evaluator = evaluator
         self._sessions = sessions
+        self._journal = journal
         self._started_at = time.monotonic()
 
     def answers(self) -> Mapping[type[messages.ControlRequest], Callable[[Any], Any]]:
         """Message type → what answers it. `Watch` is the connection's own."""
         return {
             messages.ControlPing: lambda _: {"generation": self._cataloger.snapshot.generation},
+            messages.Journal: lambda _: self._journal.summary(),
             messages.Status: lambda _: self.status(),
             messages.Servers: lambda request: self.servers(request.name, origins=request.origins),
             messages.Restart: lambda request: self.restart(request.name),
@@ -157,6 +161,7 @@ class ControlDesk:
         ]
         names = {source.name for source in self._sources()}
         found += profile_findings(self._watcher.settings.profiles, names)
+        found += _journal_findings(self._journal.summary())
         for source in self._sources():
             found += _source_findings(source)
         return found
@@ -183,6 +188,30 @@ def _unknown_server(name: str) -> ToolsearchdError:
     return ToolsearchdError(
         "UNKNOWN_SERVER", f"no server {name!r} is configured; `toolsearchctl servers` lists them"
     )
+
+
+def _journal_findings(journal: dict[str, Any]) -> list[dict[str, str]]:
+    about, found = journal["files"][-1], []
+    if journal["error"]:
+        found.append(
+            {
+                "level": "error",
+                "about": about,
+                "message": f"the journal can't be written ({journal['error']}): calls that need an approval "
+                f"are refused",
+                "mend": "make room, or mend the directory; it is tried again with the next record",
+            }
+        )
+    if journal["dropped"]:
+        found.append(
+            {
+                "level": "warning",
+                "about": about,
+                "message": f"{journal['dropped']} records of the journal were dropped",
+                "mend": "the disk is full or slow; limits.journal_records says how many may wait",
+            }
+        )
+    return found
 
 
 def _source_findings(source: Source) -> list[dict[str, str]]:

@@ -17,8 +17,9 @@ from typing import Any
 import trio
 
 from toolsearchd.actors.activity import Activity
-from toolsearchd.actors.admission import Admission, Admitted, Caller, Upstream, refused
+from toolsearchd.actors.admission import Admission, Caller, Passage, Upstream, refused
 from toolsearchd.actors.approver import Approver
+from toolsearchd.actors.journal import Journal
 from toolsearchd.catalog.model import Tool
 from toolsearchd.dispatch.entry import Entry, EntryState, Outcome
 from toolsearchd.dispatch.queue import INDETERMINATE_BY_STOP, Queue
@@ -56,12 +57,14 @@ class Dispatcher:
         upstream: Upstream,
         approver: Approver,
         admission: Admission,
+        journal: Journal,
         activity: Activity,
         limits: Limits,
     ) -> None:
         self._upstream = upstream
         self._approver = approver
         self._admission = admission
+        self._journal = journal
         self._activity = activity
         self._limits = limits
         self._nursery: trio.Nursery | None = None
@@ -90,21 +93,29 @@ class Dispatcher:
         self._queues.add(caller.queue)
         self._nursery.start_soon(self._run_batch, caller, batch.entries, requests, deliver, on_progress)
 
-    def stop(self, queue: Queue, key: Hashable | None = None) -> dict[str, int]:
+    def stop(self, caller: Caller, key: Hashable | None = None) -> dict[str, int]:
         """When this returns nothing more of the stopped batches will start. Raises UNKNOWN_BATCH."""
-        stopped = queue.stop(key)
+        stopped = caller.queue.stop(key)
         for entry in stopped.interrupted:
             self._approver.withdraw(entry)
         for entry in stopped.running:
             self._abandon(entry)
-        return {"interrupted": len(stopped.interrupted), "running": len(stopped.running)}
+        counts = {"interrupted": len(stopped.interrupted), "running": len(stopped.running)}
+        self._tell("stop", caller, counts)
+        return counts
 
-    def leave(self, caller: Caller) -> list[Entry]:
+    def leave(self, caller: Caller) -> None:
         """The caller is gone: what waits is interrupted, its prompts are withdrawn; what runs goes on to its
-        end, unheard, and is returned."""
-        running = caller.queue.stop().running
+        end, unheard."""
+        for entry in caller.queue.stop().running:
+            self._tell("orphaned", caller, {"tool": entry.name})
         self._approver.close_session(caller)
-        return running
+
+    def _tell(self, step: str, caller: Caller, fields: dict[str, Any]) -> None:
+        """To the live feed and to the journal."""
+        fields = {"session": caller.session_id, "client": caller.client, **fields}
+        self._activity.publish(step, **fields)
+        self._journal.record(step, fields)
 
     async def drain(self) -> None:
         """For the daemon's stop: nothing new, the queued interrupted, `drain_s` for the rest, then cancel."""
@@ -143,70 +154,65 @@ class Dispatcher:
             if entry.state is not EntryState.QUEUED:
                 continue
             started = time.monotonic()
-            outcome = await self._run_entry(caller, entry, request, on_progress)
+            passage = Passage(caller, entry)
+            outcome = await self._run_entry(passage, request, on_progress)
             caller.queue.finish(entry, outcome)  # a stop that came first has given it its outcome
-            assert entry.outcome is not None
-            self._activity.publish(
-                "call",
-                session=caller.session_id,
-                client=caller.client,
-                tool=entry.name,
-                ms=round((time.monotonic() - started) * 1000, 1),
-                outcome=entry.outcome.error["code"] if entry.outcome.error else "ok",
-            )
+            self._tell_end(passage, round((time.monotonic() - started) * 1000, 1))
         if not caller.queue.batches:
             self._queues.discard(caller.queue)
         deliver(batch.reply())
 
+    def _tell_end(self, passage: Passage, ms: float) -> None:
+        caller, entry = passage.caller, passage.entry
+        assert entry.outcome is not None
+        end = {"ms": ms, "outcome": entry.outcome.error["code"] if entry.outcome.error else "ok"}
+        self._activity.publish(
+            "call", session=caller.session_id, client=caller.client, tool=entry.name, **end
+        )
+        self._journal.record("call", self._record(passage) | end)
+
+    def _record(self, passage: Passage) -> dict[str, Any]:
+        return passage.record(with_arguments=self._journal.writes_arguments)
+
     async def _run_entry(
-        self, caller: Caller, entry: Entry, request: CallRequest, on_progress: OnProgress | None
+        self, passage: Passage, request: CallRequest, on_progress: OnProgress | None
     ) -> Outcome:
         """The entry's outcome; whatever goes wrong is one, and reaches no other entry."""
         if request.error is not None:
             return Outcome(error=request.error)
         try:
-            admitted = await self._admission.wait_admitted(caller, entry, request)
+            await self._admission.wait_admitted(passage, request)
+            if passage.permit is not None:  # no call that somebody had to approve goes unrecorded
+                await self._journal.wait_recorded("approved", self._record(passage))
         except ToolsearchdError as error:
-            return refused(caller, error)
+            return refused(passage.caller, error)
         except Exception as error:  # a bug here must cost this entry only
             log.exception("preparing a call of %s failed", request.name)
             return Outcome.failed(ToolsearchdError("INTERNAL", f"preparing the call failed: {error!r}"))
-        if not caller.queue.start(entry):
-            assert entry.outcome is not None
-            return entry.outcome
-        return await self._run_started(caller, entry, request, admitted, on_progress)
+        if not passage.caller.queue.start(passage.entry):
+            assert passage.entry.outcome is not None
+            return passage.entry.outcome
+        return await self._run_started(passage, request, on_progress)
 
     async def _run_started(
-        self,
-        caller: Caller,
-        entry: Entry,
-        request: CallRequest,
-        admitted: Admitted,
-        on_progress: OnProgress | None,
+        self, passage: Passage, request: CallRequest, on_progress: OnProgress | None
     ) -> Outcome:
         """The started entry's outcome. A stop ends the wait at once, however long cancelling takes below."""
         assert self._nursery is not None
         started = _Started()
-        self._started[entry] = started
-        check = partial(self._admission.check, caller, request, admitted)
-        self._nursery.start_soon(self._send, caller, started, admitted, check, on_progress, entry)
+        self._started[passage.entry] = started
+        self._nursery.start_soon(self._send, started, passage, request, on_progress)
         await started.ended.wait()
         return started.outcome
 
     async def _send(
-        self,
-        caller: Caller,
-        started: _Started,
-        admitted: Admitted,
-        check: Callable[[], None],
-        on_progress: OnProgress | None,
-        entry: Entry,
+        self, started: _Started, passage: Passage, request: CallRequest, on_progress: OnProgress | None
     ) -> None:
-        tool = admitted.tool
+        tool = passage.tool
+        assert tool is not None
         with started.scope:
             try:
-                result = await self._answer(caller, admitted, check, on_progress, entry)
-                outcome = _outcome_of(tool, result)
+                outcome = _outcome_of(tool, await self._answer(passage, tool, request, on_progress))
             except ToolsearchdError as error:
                 outcome = Outcome.failed(error)
             except Exception as error:  # a bug below must cost this entry only
@@ -214,25 +220,22 @@ class Dispatcher:
                 outcome = Outcome.failed(ToolsearchdError("INTERNAL", f"the call failed: {error!r}"))
             if not started.end(outcome):
                 self.late_answers += 1
-        self._started.pop(entry, None)
+        self._started.pop(passage.entry, None)
 
     async def _answer(
-        self,
-        caller: Caller,
-        admitted: Admitted,
-        check: Callable[[], None],
-        on_progress: OnProgress | None,
-        entry: Entry,
+        self, passage: Passage, tool: Tool, request: CallRequest, on_progress: OnProgress | None
     ) -> dict[str, Any]:
         """The tool's result, from the server or, for a tool of the agent's own, from the agent."""
-        tool, arguments = admitted.tool, admitted.arguments
+        arguments = passage.arguments or {}
+        check = partial(self._admission.check, passage, request)
         if tool.kind == "plugin":
             check()
-            return await caller.call_own(tool.name, arguments, timeout_s=self._limits.call_timeout_s)
+            timeout_s = self._limits.call_timeout_s
+            return await passage.caller.call_own(tool.name, arguments, timeout_s=timeout_s)
 
         def report(progress: float, total: float | None, message: str | None) -> None:
             assert on_progress is not None
-            on_progress(entry, progress, total, message)
+            on_progress(passage.entry, progress, total, message)
 
         spec = self._upstream.spec(tool.server)
         return await self._upstream.call(

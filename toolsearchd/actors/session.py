@@ -338,9 +338,7 @@ class Session:
 
     def stop(self, key: Hashable | None = None) -> dict[str, Any]:
         """Raises UNKNOWN_BATCH. When it returns nothing more of the stopped batches will start."""
-        counts = self._dispatcher.stop(self.queue, key)
-        self._activity.publish("stop", session=self.session_id, client=self.client, **counts)
-        return self._stamped(dict(counts))
+        return self._stamped(dict(self._dispatcher.stop(self, key)))
 
     def listen(self, events: Iterable[str]) -> None:
         """Events that it is sent from now on."""
@@ -396,8 +394,7 @@ class Session:
         self.emit = self.ask = None
         self.call_backs.close()
         self._evaluator.lift(self.session_id)
-        for entry in self._dispatcher.leave(self):
-            self._activity.publish("orphaned", session=self.session_id, client=self.client, tool=entry.name)
+        self._dispatcher.leave(self)
 
     def _stamped(self, fields: dict[str, Any]) -> dict[str, Any]:
         fields["generation"] = self._evaluator.generation

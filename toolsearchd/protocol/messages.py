@@ -174,6 +174,10 @@ class Watch(ControlRequest, tag="watch", frozen=True):
     """Events `activity` follow until the connection closes."""
 
 
+class Journal(ControlRequest, tag="journal", frozen=True):
+    """Where the record of calls is, and whether it can be written."""
+
+
 class Approvals(ControlRequest, tag="approvals", frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What waits for an answer, one with all of its arguments, or (`watch`) events for what comes too."""
 
@@ -212,6 +216,7 @@ ControlMessage = (
     | Approvals
     | Approve
     | Deny
+    | Journal
     | Watch
     | Reload
     | Doctor

@@ -18,6 +18,7 @@ VERBS = (
     "approve",
     "deny",
     "watch",
+    "journal",
     "reload",
     "doctor",
     "eval",

@@ -1,0 +1,181 @@
+"""The journal: whole lines on disk, rotated, whatever happens to the file; who waits and who is counted."""
+
+import json
+import resource
+import stat
+from contextlib import contextmanager
+
+import pytest
+import trio
+from trio.testing import wait_all_tasks_blocked
+
+from toolsearchd.actors.journal import Journal
+from toolsearchd.config.settings import Journal as JournalSettings
+from toolsearchd.errors import ToolsearchdError
+from toolsearchd.limits import Limits
+
+
+def read(path):
+    return [json.loads(line) for line in path.read_bytes().splitlines()]
+
+
+def steps(path):
+    return [record["step"] for record in read(path)]
+
+
+class World:
+    def __init__(self, directory, *, limits=None, **settings):
+        self.path = directory / "journal.jsonl"
+        self.hold = None  # an event: the disk does not answer before it is set
+        self.journal = Journal(
+            directory,
+            settings=lambda: JournalSettings(**settings),
+            limits=limits or Limits(),
+            now=lambda: 0.0,
+            in_thread=self._write,
+        )
+
+    async def _write(self, write):
+        if self.hold is not None:
+            await self.hold.wait()
+        write()
+
+    async def told(self, *names):
+        """Records, written or dropped when this returns."""
+        for name in names:
+            self.journal.record(name, {})
+            await wait_all_tasks_blocked()
+
+
+@pytest.fixture
+async def world(tmp_path, nursery):
+    world = World(tmp_path)
+    await nursery.start(world.journal.run)
+    return world
+
+
+@contextmanager
+def disk_full(path, left):
+    """Files of this process can't grow past `left` bytes more than `path` has."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + left, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+async def test_a_record_is_a_private_line(world):
+    world.journal.record("call", {"tool": "t", "outcome": "ok"})
+    await wait_all_tasks_blocked()
+    assert read(world.path) == [
+        {"at": "1970-01-01T00:00:00.000+00:00", "step": "call", "tool": "t", "outcome": "ok"}
+    ]
+    assert stat.S_IMODE(world.path.stat().st_mode) == 0o600
+
+
+async def test_what_is_no_text_is_recorded_all_the_same(world):
+    world.journal.record("call", {"tool": "bad \ud800 name"})
+    await wait_all_tasks_blocked()
+    assert "\\ud800" in read(world.path)[0]["tool"]
+
+
+async def test_a_line_that_a_crash_tore_stays_alone(tmp_path, nursery):
+    world = World(tmp_path)
+    world.path.write_bytes(b'{"step": "first"}\n{"step": "to')
+    await nursery.start(world.journal.run)
+    await world.told("next")
+    lines = world.path.read_bytes().splitlines()
+    assert lines[1] == b'{"step": "to'
+    assert json.loads(lines[2])["step"] == "next"
+
+
+async def test_rotation_keeps_so_many_and_no_more(tmp_path, nursery):
+    world = World(tmp_path, max_bytes=120, keep=2)
+    (tmp_path / "journal.3.jsonl").write_text("")  # of a time when more were kept
+    await nursery.start(world.journal.run)
+    await world.told(*(f"step{number}" for number in range(9)))
+    found = sorted(path.name for path in tmp_path.iterdir())
+    assert found == ["journal.1.jsonl", "journal.2.jsonl", "journal.jsonl"]
+    files = world.journal.summary()["files"]
+    told = [step for file in files for step in steps(tmp_path / file)]
+    assert told == [f"step{number}" for number in range(9 - len(told), 9)]
+    assert len(told) >= 3
+
+
+async def test_a_file_that_was_taken_away_is_begun_anew(world):
+    await world.told("before")
+    world.path.rename(world.path.with_name("elsewhere"))
+    await world.told("after")
+    assert steps(world.path) == ["after"]
+
+
+async def test_a_full_disk_costs_records_and_leaves_no_torn_line(world):
+    await world.told("before")
+    with disk_full(world.path, 10):
+        await world.told("lost", "lost too")
+        assert world.journal.dropped == 2
+        assert world.journal.error
+        with pytest.raises(ToolsearchdError) as caught:
+            await world.journal.wait_recorded("approved", {})
+        assert caught.value.code == "AUDIT_UNAVAILABLE"
+        assert steps(world.path) == ["before"]
+    await world.journal.wait_recorded("approved", {})
+    assert steps(world.path) == ["before", "dropped", "approved"]
+    assert read(world.path)[1]["count"] == 2
+    assert world.journal.error == ""
+
+
+async def test_a_directory_in_its_place_and_a_link(tmp_path, nursery):
+    world = World(tmp_path)
+    world.path.mkdir()
+    await nursery.start(world.journal.run)
+    with pytest.raises(ToolsearchdError):
+        await world.journal.wait_recorded("approved", {})
+    world.path.rmdir()
+    target = tmp_path / "target"
+    target.write_text("")
+    world.path.symlink_to(target)
+    with pytest.raises(ToolsearchdError):
+        await world.journal.wait_recorded("approved", {})
+    assert target.read_text() == ""
+
+
+async def test_who_waits_and_who_is_counted(tmp_path, nursery):
+    world = World(tmp_path, limits=Limits(journal_records=2))
+    world.hold = trio.Event()
+    await nursery.start(world.journal.run)
+    world.journal.record("first", {})  # the writer has it, and hangs
+    await wait_all_tasks_blocked()
+    for _ in range(5):
+        world.journal.record("call", {})
+    assert world.journal.dropped == 3
+    done = []
+
+    async def approved():
+        await world.journal.wait_recorded("approved", {})
+        done.append(True)
+
+    nursery.start_soon(approved)
+    await wait_all_tasks_blocked()
+    assert not done
+    world.hold.set()
+    await wait_all_tasks_blocked()
+    assert done == [True]
+    found = read(world.path)
+    assert [record["step"] for record in found if record["step"] != "dropped"] == [
+        "first",
+        "call",
+        "call",
+        "approved",
+    ]
+    assert [record["count"] for record in found if record["step"] == "dropped"] == [3]
+
+
+async def test_what_was_received_before_the_end_is_written(tmp_path):
+    world = World(tmp_path)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(world.journal.run)
+        world.journal.record("last", {})
+        nursery.cancel_scope.cancel()
+    assert steps(world.path) == ["last"]

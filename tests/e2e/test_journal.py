@@ -1,0 +1,91 @@
+"""The journal of a real daemon: who called what by whose leave; values only where they are wanted."""
+
+import stat
+
+import pytest
+
+from tests.daemon import wait_until
+from tests.e2e.test_approvals import ECHO, ERASE, Calling, erase, started
+
+
+@pytest.fixture
+def daemon(tmp_path):
+    with started(tmp_path, {"approval": {"wait_s": 30}}) as daemon:
+        yield daemon
+        daemon.close_agents()
+
+
+def echo(text):
+    return {"name": ECHO, "arguments": {"text": text}}
+
+
+def journal(daemon, *filters, count):
+    """The records that fit, once there are `count`."""
+
+    def found():
+        status, reply = daemon.ctl("journal", *filters)
+        assert status == 0
+        return len(reply["records"]) == count and (reply["records"] or True)
+
+    return wait_until(found, what=f"{count} records")
+
+
+def test_calls_and_approvals(daemon):
+    call = Calling(daemon, echo("a secret"), erase(n=1), {"name": "nonsense", "arguments": {}})
+    (prompt,) = daemon.pending()
+    daemon.approve(prompt)
+    assert call.results()[1]["response"]
+    ok, erased, unknown = journal(daemon, "--step", "call", count=3)
+    assert (ok["tool"], ok["outcome"], ok["rule"]) == (ECHO, "ok", "approval.default")
+    assert ok["client"] == "test"
+    assert ok["ms"] >= 0
+    assert ok["digests"].keys() == {"server", "tool", "arguments"}
+    assert erased["decision"].startswith("approved by toolsearchctl, pid ")
+    assert erased["digests"] == prompt["digests"]
+    assert unknown["outcome"] == "TOOL_NOT_FOUND"
+    ended, approved, _ = journal(daemon, "--tool", "*erase", count=3)
+    assert (ended["step"], ended["state"], ended["approval"]) == ("approval", "approved", prompt["approval"])
+    assert approved["step"] == "approved"
+    file = daemon.state_dir / "journal.jsonl"
+    assert "a secret" not in file.read_text()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    journal(daemon, "--outcome", "ok", "--since", "1h", "--limit", "1", count=1)
+    journal(daemon, "--since", "2100-01-01T00:00", count=0)
+    assert daemon.ctl("journal", "--since", "yesterday")[1]["error"]["code"] == "BAD_ARGUMENTS"
+
+
+def test_values_where_they_are_wanted(daemon):
+    daemon.write_config(daemon.config | {"journal": {"arguments": True}})
+    daemon.ctl("reload")
+    assert Calling(daemon, echo("in the open")).result()["response"]
+    (record,) = journal(daemon, "--step", "call", count=1)
+    assert record["arguments"] == {"text": "in the open"}
+
+
+def test_a_journal_that_cannot_be_written(daemon):
+    file = daemon.state_dir / "journal.jsonl"
+    file.mkdir()
+    assert Calling(daemon, echo("goes on")).result()["response"]
+    call = Calling(daemon, erase(n=1))
+    (prompt,) = daemon.pending()
+    daemon.approve(prompt)
+    assert call.result()["error"]["code"] == "AUDIT_UNAVAILABLE"
+    findings = daemon.control("doctor")["findings"]
+    assert any("can't be written" in finding["message"] for finding in findings)
+
+    file.rmdir()  # nothing else is needed
+    call = Calling(daemon, erase(n=2))
+    (prompt,) = daemon.pending()
+    daemon.approve(prompt)
+    assert call.result()["response"]
+    (dropped,) = journal(daemon, "--step", "dropped", count=1)
+    assert dropped["count"] >= 1
+    assert journal(daemon, "--tool", ERASE, "--step", "approved", count=1)
+
+
+def test_what_an_agent_leaves_running_is_recorded(daemon):
+    call = Calling(daemon, {"name": "mcp__steady__sleep", "arguments": {"s": 1}})
+    wait_until(lambda: daemon.server("steady")["in_flight"] == 1, what="the call")
+    call.wire.close()
+    (record,) = journal(daemon, "--step", "orphaned", count=1)
+    assert record["tool"] == "mcp__steady__sleep"

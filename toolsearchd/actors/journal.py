@@ -1,0 +1,234 @@
+"""The record of what was called: owns one append-only file of JSON lines, rotated by size.
+
+Receives records: `record` never waits (what does not fit is counted, and the count stands in the journal as
+soon as it can be written); `wait_recorded` returns when the record is on the disk, and raises where it is
+not. A full disk or a lost directory costs records until it is mended, and the calls that have to be recorded
+first. A line that a crash tore stays torn; the next one begins on a line of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import stat
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import trio
+
+from toolsearchd.config.settings import Journal as JournalSettings
+from toolsearchd.errors import ToolsearchdError
+from toolsearchd.limits import Limits
+
+log = logging.getLogger(__name__)
+
+Record = dict[str, Any]
+FILE = "journal.jsonl"
+
+
+class _Awaited:
+    """A record that somebody waits for: `error` is set before `done` where it could not be written."""
+
+    def __init__(self, line: bytes) -> None:
+        self.line = line
+        self.done = trio.Event()
+        self.error = ""
+
+
+class Journal:
+    """`settings()`: the newest; `now()`: seconds since the epoch."""
+
+    def __init__(
+        self,
+        state_dir: Path,
+        *,
+        settings: Callable[[], JournalSettings],
+        limits: Limits,
+        now: Callable[[], float],
+        in_thread: Callable[[Callable[[], None]], Awaitable[None]] = trio.to_thread.run_sync,
+    ) -> None:
+        self._file = JournalFile(state_dir / FILE)
+        self._settings = settings
+        self._now = now
+        self._in_thread = in_thread
+        self._send, self._receive = trio.open_memory_channel[bytes | _Awaited](limits.journal_records)
+        self._unsaid = 0  # dropped since the journal last said so
+        self.dropped = 0
+        self.error = ""  # why it can't be written; empty: it can
+
+    def summary(self) -> dict[str, Any]:
+        """`files`, oldest first; how many records were dropped; why it can't be written, or empty."""
+        return {
+            "files": [str(path) for path in self._file.paths(self._settings().keep)],
+            "dropped": self.dropped,
+            "error": self.error,
+        }
+
+    @property
+    def writes_arguments(self) -> bool:
+        return self._settings().arguments
+
+    def record(self, step: str, fields: Record) -> None:
+        """Never waits."""
+        try:
+            self._send.send_nowait(self._line(step, fields))
+        except trio.WouldBlock:
+            self._drop(1)
+
+    async def wait_recorded(self, step: str, fields: Record) -> None:
+        """Returns when the record is on the disk. Raises AUDIT_UNAVAILABLE; cancelled, the record may be
+        written all the same."""
+        awaited = _Awaited(self._line(step, fields))
+        await self._send.send(awaited)
+        await awaited.done.wait()
+        if awaited.error:
+            raise ToolsearchdError(
+                "AUDIT_UNAVAILABLE",
+                f"the call has to be in the journal first, and {self._file.path} can't be written "
+                f"({awaited.error}); nothing was sent",
+            )
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Writes, until cancelled; what was received by then is written."""
+        task_status.started()
+        try:
+            while True:
+                await self._write([await self._receive.receive(), *self._come()])
+        finally:
+            with trio.CancelScope(shield=True), trio.move_on_after(2):
+                if rest := self._come():
+                    await self._write(rest)
+            self._file.close()
+
+    def _come(self) -> list[bytes | _Awaited]:
+        found: list[bytes | _Awaited] = []
+        while True:
+            try:
+                found.append(self._receive.receive_nowait())
+            except trio.WouldBlock:
+                return found
+
+    async def _write(self, batch: list[bytes | _Awaited]) -> None:
+        unsaid = self._unsaid
+        lines = [item.line if isinstance(item, _Awaited) else item for item in batch]
+        if unsaid:
+            lines.insert(0, self._line("dropped", {"count": unsaid}))
+        awaited = [item for item in batch if isinstance(item, _Awaited)]
+        settings = self._settings()
+        try:
+            with trio.CancelScope(shield=True):  # half a write is worth nothing to anybody
+                await self._in_thread(
+                    lambda: self._file.append(
+                        b"".join(lines), settings.max_bytes, settings.keep, sync=bool(awaited)
+                    )
+                )
+        except OSError as error:
+            why = error.strerror or str(error)
+            if why != self.error:
+                log.error(
+                    "the journal %s can't be written (%s): calls that need approval are refused",
+                    self._file.path,
+                    why,
+                )
+            self.error = why
+            self._drop(len(batch) - len(awaited))
+        else:
+            if self.error:
+                log.info("the journal %s is written again", self._file.path)
+            self.error = ""
+            self._unsaid -= unsaid
+        for item in awaited:
+            item.error = self.error
+            item.done.set()
+
+    def _drop(self, count: int) -> None:
+        self.dropped += count
+        self._unsaid += count
+
+    def _line(self, step: str, fields: Record) -> bytes:
+        at = datetime.fromtimestamp(self._now(), UTC).isoformat(timespec="milliseconds")
+        record = {"at": at, "step": step, **fields}
+        try:
+            return msgspec.json.encode(record) + b"\n"
+        except (ValueError, TypeError, OverflowError, RecursionError):  # a model wrote what is no text
+            return json.dumps({key: ascii(value) for key, value in record.items()}).encode() + b"\n"
+
+
+class JournalFile:
+    """The file itself. Everything raises OSError; what was whole before stays whole."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._fd = -1
+
+    def paths(self, keep: int) -> list[Path]:
+        """Where records may be, oldest first."""
+        return [*(self._older(number) for number in range(keep, 0, -1)), self.path]
+
+    def append(self, data: bytes, max_bytes: int, keep: int, *, sync: bool) -> None:
+        """Whole lines, all or none of them. `keep` older files stay beside the one of `max_bytes`."""
+        size = self._open()
+        if size and size + len(data) > max_bytes:
+            self._rotate(keep)
+            size = self._open()
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(self._fd, view) :]
+            if sync:
+                os.fsync(self._fd)
+        except OSError:
+            os.ftruncate(self._fd, size)
+            self.close()
+            raise
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+        self._fd = -1
+
+    def _open(self) -> int:
+        """Opens the file where it is not open, or not at its path any more; its size."""
+        if self._fd >= 0 and not self._is_in_place():
+            self.close()
+        if self._fd < 0:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+            self._fd = os.open(self.path, flags, 0o600)
+            found = os.fstat(self._fd)
+            if not stat.S_ISREG(found.st_mode) or found.st_uid != os.getuid():
+                self.close()
+                raise PermissionError(f"{self.path} is not a regular file of this user")
+            os.fchmod(self._fd, 0o600)
+            if found.st_size and os.pread(self._fd, 1, found.st_size - 1) != b"\n":
+                os.write(self._fd, b"\n")  # behind a line that a crash tore
+        return os.fstat(self._fd).st_size
+
+    def _is_in_place(self) -> bool:
+        try:
+            found = os.stat(self.path, follow_symlinks=False)
+        except OSError:
+            return False
+        ours = os.fstat(self._fd)
+        return (found.st_dev, found.st_ino) == (ours.st_dev, ours.st_ino)
+
+    def _rotate(self, keep: int) -> None:
+        """journal.jsonl → journal.1.jsonl → journal.2.jsonl …; the oldest goes."""
+        self.close()
+        for number in range(keep, 0, -1):
+            source = self.path if number == 1 else self._older(number - 1)
+            try:
+                source.replace(self._older(number))
+            except FileNotFoundError:
+                pass  # there are not so many yet
+        number = keep + 1
+        while (surplus := self._older(number)).exists():  # `keep` was larger before
+            surplus.unlink()
+            number += 1
+
+    def _older(self, number: int) -> Path:
+        return self.path.with_suffix(f".{number}.jsonl")
