@@ -133,6 +133,15 @@ def test_the_budget_is_the_model_s(daemon):
         assert small["listing_form"] in ("groups", "mixed")
 
 
+def test_an_encoding_without_a_vocabulary_is_estimated_and_says_so(daemon):
+    with agent(daemon, encoding="someone_base") as wire:
+        guessed = assemble(wire)
+        assert guessed["estimate"] is True
+        counted = assemble(wire, encoding="o200k_base")
+        assert "estimate" not in counted
+        assert 0 < guessed["listing_tokens"] < 2 * counted["listing_tokens"]
+
+
 def test_sessions_that_see_the_same_get_the_same_bytes(daemon):
     with agent(daemon, client="one") as one, agent(daemon, client="two") as two:
         first, second = assemble(one), assemble(two)
