@@ -15,17 +15,17 @@ import msgspec
 
 from toolsearchd.actors.activity import Activity
 from toolsearchd.actors.approver import Approver
-from toolsearchd.actors.call_backs import CallBacks
 from toolsearchd.actors.dispatcher import Deliver, Dispatcher, OnProgress
 from toolsearchd.actors.evaluator import Evaluator, ViewKey
 from toolsearchd.actors.peer import Peer
+from toolsearchd.actors.shelf import Shelf
 from toolsearchd.actors.standing import Standing, Told
 from toolsearchd.catalog.model import Tool
 from toolsearchd.disclosure.dialects import DIALECTS
 from toolsearchd.disclosure.dialects.base import Answer, Calls, Verb
 from toolsearchd.disclosure.explanation import explain
 from toolsearchd.disclosure.history import SearchHistory
-from toolsearchd.disclosure.own_tools import OwnTools, name_in, sort_own_tools
+from toolsearchd.disclosure.own_tools import name_in
 from toolsearchd.disclosure.precedence import Choice
 from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.disclosure.view import Assembled, View
@@ -66,10 +66,7 @@ class Session:
         self.standing = standing
         self._told = told
         self._key_of = key_of
-        self.own = OwnTools()
-        self._given: Sequence[dict[str, Any]] = ()  # its own tools as they came
-        self._sorted_for: tuple[Any, ...] = ()  # what decided which of them hide
-        self.call_backs = CallBacks(self._ask)
+        self._shelf = Shelf(self.session_id, evaluator, self._ask, limits)
         self.key, self._choice = key_of(standing, told)
         self._keyed: tuple[tuple[Standing, Told, str], tuple[ViewKey, Choice]] | None = None
         self.queue = Queue(limits.queued_entries)
@@ -115,14 +112,14 @@ class Session:
     @property
     def warnings(self) -> list[str]:
         """What of its hello has not the effect that was meant."""
-        return [*self.standing.warnings, *self.own.warnings]
+        return [*self.standing.warnings, *self._shelf.tools.warnings]
 
     @property
     def argument_rules(self) -> Rules:
         return self.view.dialect.argument_rules
 
     def tool_to_call(self, name: str) -> Tool:
-        view, direct = self.view, self.own.direct_names
+        view, direct = self.view, self._shelf.tools.direct_names
         tool = None if name in direct else view.tool_named(name)
         if tool is None:
             check_door(name, direct)
@@ -165,7 +162,7 @@ class Session:
 
     def _describe(self, args: Mapping[str, Any]) -> Answer:
         view = self.view
-        answer = self._interpreter.describe(view, args, self.own.direct_names)
+        answer = self._interpreter.describe(view, args, self._shelf.tools.direct_names)
         for name in answer.described:
             tool = view.tool_named(name)
             if tool is not None:
@@ -230,9 +227,8 @@ class Session:
         """What the model is to see. The text given before stands until something real changes."""
         told = self._told.updated(context_length=context_length, encoding=encoding, model=model)
         key, choice = self._key_under(self.standing, told)
-        if self._sorting(key) != self._sorted_for:
-            await self._sort_tools(key)
-            key, choice = self._key_under(self.standing, told)
+        await self._shelf.sort(key)
+        key, choice = self._key_under(self.standing, told)
         await self._evaluator.prepare(key)
         candidate = await self._evaluator.assembled(key)
         held = self._held
@@ -246,7 +242,7 @@ class Session:
             held = candidate
         self._told, self._held = told, held
         self._see(key, choice)
-        tools = list(self.own.direct) + held.fields["tools"]
+        tools = list(self._shelf.tools.direct) + held.fields["tools"]
         if shown := self._interpreter.shown(self.view):
             present = set(map(name_in, tools))  # pinned since, or all direct by now
             tools += [tool for tool in shown if name_in(tool) not in present]
@@ -265,52 +261,25 @@ class Session:
 
     async def set_tools(self, tools: Sequence[dict[str, Any]]) -> dict[str, Any]:
         """These are the agent's own from now on. Raises BAD_ARGUMENTS, and then the ones before stay."""
-        before = set(map(name_in, self._given))
-        given, self._given = self._given, tools
-        try:
-            await self._sort_tools(self.key)
-        except ToolsearchdError:
-            self._given = given
-            raise
+        reply = await self._shelf.replace(tools, self.key)
         self._see(*self._key_under(self.standing, self._told))
-        now = set(map(name_in, tools))
-        reply: dict[str, Any] = {"added": len(now - before - {""}), "removed": len(before - now - {""})}
-        if self.own.warnings:
-            reply["warnings"] = list(self.own.warnings)
         return self._stamped(reply)
 
     def call_result(self, call: str, response: Any, error: Any) -> dict[str, Any]:
         """The agent's answer to a call of its own tool; `accepted` is False where nobody waits for it."""
-        return self._stamped({"accepted": self.call_backs.answer(call, response, error)})
+        return self._stamped({"accepted": self._shelf.call_backs.answer(call, response, error)})
 
     async def call_own(self, tool: str, arguments: dict[str, Any], *, timeout_s: float) -> dict[str, Any]:
-        return await self.call_backs.call(tool, arguments, timeout_s=timeout_s)
+        return await self._shelf.call_backs.call(tool, arguments, timeout_s=timeout_s)
 
     def _ask(self, event: str, fields: dict[str, Any]) -> bool:
         if self.ask is not None:
             self.ask(event, fields)
         return self.ask is not None
 
-    def _sorting(self, key: ViewKey) -> tuple[Any, ...]:
-        return key.dialect, self._evaluator.tool_search(key).defer
-
-    async def _sort_tools(self, key: ViewKey) -> None:
-        dialect = DIALECTS[key.dialect]
-        sorting = self._sorting(key)
-        own = sort_own_tools(
-            self._given,
-            dialect=dialect,
-            bridge_names=dialect.interpreter().verbs,
-            defer=sorting[1],
-            taken=self._evaluator.public_names,
-            limits=self._limits,
-        )
-        await self._evaluator.lay(self.session_id, own.deferred)
-        self.own, self._sorted_for = own, sorting
-
     def _key_under(self, standing: Standing, told: Told) -> tuple[ViewKey, Choice]:
         """What it sees then, and by whose choice. The last answer is kept: mostly the same is asked again."""
-        owner = self.session_id if self.own.deferred else ""
+        owner = self._shelf.owner
         asked = (standing, told, owner)
         if self._keyed is None or self._keyed[0] != asked:
             key, choice = self._key_of(standing, told)
@@ -392,8 +361,7 @@ class Session:
     def close(self) -> None:
         """The peer is gone: what waits is interrupted, what runs goes on to its end, unheard."""
         self.emit = self.ask = None
-        self.call_backs.close()
-        self._evaluator.lift(self.session_id)
+        self._shelf.close()
         self._dispatcher.leave(self)
 
     def _stamped(self, fields: dict[str, Any]) -> dict[str, Any]:

@@ -78,6 +78,7 @@ class View:
         self._texts.trim(len(snapshot))
         self._names = Names(snapshot, grant, dialect)
         self.mask = self._names.mask
+        self._schema_chars: int | None = None
         self._entries: dict[int, tuple[str, dict[str, Any]]] = {}
         self._listing = ViewListing(self, self._texts)
 
@@ -89,6 +90,8 @@ class View:
             for tool in self.granted_tools():
                 self._texts.described(tool.definition)
                 yield
+        if self._bridges and self.dialect.activation == "threshold":
+            yield from self._weigh_schemas()
         if self._bridges and self.dialect.prepare_of is not None:
             yield from self.dialect.prepare_of(self)
 
@@ -424,7 +427,9 @@ class View:
     def eager_tokens(self, count: Count) -> int | None:
         """What all schemas would cost without the bridge; None where a description is too long to count."""
         if self.dialect.count_by_chars:
-            return chars4_of(sum(map(len, self._schema_texts)))
+            for _ in self._weigh_schemas():
+                pass
+            return chars4_of(self._schema_chars or 0)
         return sum(map(count, self._schema_texts)) if self._countable else None
 
     def _assembled_direct(self, budget: int, why: str) -> Assembled:
@@ -452,6 +457,15 @@ class View:
         """The tool's definition as a model is given it."""
         described = self._texts.described(tool.definition)
         return function(self.name_of(tool), described["description"], described["parameters"])
+
+    def _weigh_schemas(self) -> Iterator[None]:
+        """Finds `_schema_chars`, a tool a step."""
+        if self._schema_chars is None:
+            chars = 0
+            for tool in self.granted_tools():
+                chars += len(msgspec.json.encode(self.direct(tool)).decode())
+                yield
+            self._schema_chars = chars
 
     @cached_property
     def _schema_texts(self) -> list[str]:

@@ -151,17 +151,24 @@ def _query(args: Mapping[str, Any]) -> str:
 _folded: WeakKeyDictionary[View, list[tuple[str, str, Tool]]] = WeakKeyDictionary()
 
 
+def _prepare(view: View) -> Iterator[None]:
+    """Makes `_catalog`, a tool a step."""
+    if view in _folded:
+        return
+    visible = CORE | {view.name_of(tool) for tool in view.pinned}
+    found = []
+    for name, tool in sorted(view.tools_by_name.items()):
+        if name not in visible and is_eligible_name(name):
+            found.append((name.casefold(), clean(tool.definition.description).casefold(), tool))
+            yield
+    _folded[view] = found
+
+
 def _catalog(view: View) -> list[tuple[str, str, Tool]]:
     """(name, description, tool), both folded, by name: made once per view, as every search reads it all."""
-    found = _folded.get(view)
-    if found is None:
-        visible = CORE | {view.name_of(tool) for tool in view.pinned}
-        found = _folded[view] = [
-            (name.casefold(), clean(tool.definition.description).casefold(), tool)
-            for name, tool in sorted(view.tools_by_name.items())
-            if name not in visible and is_eligible_name(name)
-        ]
-    return found
+    for _ in _prepare(view):
+        pass
+    return _folded[view]
 
 
 def _matches(view: View, query: str) -> Iterator[Tool]:
@@ -256,6 +263,7 @@ DEEPAGENTS = msgspec.structs.replace(
     bridges_nothing=False,
     core_names=CORE,
     unique_names=True,
+    prepare_of=_prepare,
     listing_of=lambda _view, _context: NO_LISTING,
     bridge_of=_bridge,
     interpreter=DeepAgentsInterpreter,
