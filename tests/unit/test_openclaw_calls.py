@@ -32,6 +32,25 @@ def test_a_name_borne_twice_wants_an_id():
     )
 
 
+def test_a_tool_is_known_by_the_name_that_it_has_where_it_is_shown_directly():
+    view = seen(*ISSUES)
+    found = interpreter(view).describe(view, {"id": "mcp__gitlab__create_issue"}, ())
+    assert found.value["id"] == "mcp:gitlab:create_issue"
+
+
+def test_the_daemon_s_own_clients_may_ask_for_several():
+    view = seen(*ISSUES)
+    two = interpreter(view).describe(view, {"names": ["create_event", "mcp:github:create_issue"]}, ())
+    assert [tool["id"] for tool in two.value] == ["mcp:calendar:create_event", "mcp:github:create_issue"]
+    assert len(two.described) == 2
+    error = refused(lambda: interpreter(view).describe(view, {"names": ["create_event"] * 33}, ()))
+    assert error.code == "TOO_MANY"
+    error = refused(lambda: interpreter(view).describe(view, {"names": ["create_event", ""]}, ()))
+    assert error.message == "id must be a non-empty string."
+    error = refused(lambda: interpreter(view).describe(view, {"name": "read_file"}, ("read_file",)))
+    assert "listed directly" in error.message
+
+
 def test_an_unknown_tool_gets_suggestions_by_id_where_the_name_is_not_enough():
     view = seen(*ISSUES)
     error = refused(lambda: interpreter(view).describe(view, {"id": "mcp:github:create_issues"}, ()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import re
 import weakref
@@ -240,4 +241,5 @@ def test_a_view_that_is_gone_leaves_nothing_behind():
         listing(view)
         kept = weakref.ref(view)
         del view
+        gc.collect()
         assert kept() is None

@@ -40,7 +40,7 @@ from toolsearchd.disclosure.dialects.openclaw_requests import (
     MOST_ENTRIES,
     parse_call,
     parse_search,
-    parse_selector,
+    parse_selectors,
     parse_single,
     refuse,
 )
@@ -122,13 +122,15 @@ class OpenclawInterpreter(Interpreter):
         )
 
     def describe(self, view: View, args: Mapping[str, Any], direct: Collection[str]) -> Answer:
-        needle = parse_selector(args)
-        if needle in direct and not catalog_of(view).named(needle):
-            refuse(f"{plain_line(needle)} is listed directly: call it without the bridge.", field="id")
-        entry = catalog_of(view).find(needle, self._hint)
-        value, text = described(entry)
+        catalog, needles = catalog_of(view), parse_selectors(args, most=view.limits.names_per_describe)
+        for needle in needles:
+            if needle in direct and not catalog.named(needle):
+                refuse(f"{plain_line(needle)} is listed directly: call it without the bridge.", field="id")
+        entries = [catalog.find(needle, self._hint) for needle in needles]
+        value, text = described(entries)
         fields = {"value": value, "text": text}
-        return Answer(value=value, text=text, fields=fields, described=(entry.tool.public_name,))
+        shown = tuple(entry.tool.public_name for entry in entries)
+        return Answer(value=value, text=text, fields=fields, described=shown)
 
     def calls(self, view: View, args: Mapping[str, Any]) -> Calls:
         request = parse_call(args)

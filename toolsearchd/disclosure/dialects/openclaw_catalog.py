@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import msgspec
 
 from toolsearchd.catalog.model import Tool
-from toolsearchd.catalog.naming import public_name
+from toolsearchd.catalog.naming import PREFIX, public_name
 from toolsearchd.disclosure.dialects.openclaw_requests import refuse
 from toolsearchd.disclosure.dialects.openclaw_signature import signature
 from toolsearchd.disclosure.sanitise import clean_json, clipped, excerpt, plain_line
@@ -142,10 +142,12 @@ class Catalog:
     # --- selectors ------------------------------------------------------------------------------------
 
     def named(self, needle: str) -> list[Entry]:
-        """The entry of this id, else all of this name. Exact."""
+        """The entry of this id, or shown directly under this name; else all of this name. Exact."""
         found = self._of_id(needle)
         if found is not None:
             return [found]
+        if needle.startswith(PREFIX) and (doc := self._snapshot.exact(needle, self._mask)) is not None:
+            return [self.entry(doc)]
         index = self._snapshot.indexes.get("openclaw")
         docs = index.bearing(needle.lower()) if index is not None else ()
         entries = [self.entry(doc) for doc in docs if doc in self._mask]

@@ -73,10 +73,11 @@ def _last_size(group: Mapping[str, Any]) -> tuple[int, int]:
     return len(candidates), len(_compact(candidates[-1])) if candidates else 0
 
 
-def described(entry: Entry) -> tuple[dict[str, Any], str]:
-    """A tool with its schema: the value, and that as text."""
-    found = entry.described()
-    return found, guarded(pretty(found)) if not entry.trusted else pretty(found)
+def described(entries: Sequence[Entry]) -> tuple[Any, str]:
+    """A tool with its schema, or several as a list: the value, and that as text."""
+    found = [entry.described() for entry in entries]
+    value = found[0] if len(found) == 1 else found
+    return value, _text(value, entries, "")
 
 
 def envelope(entry: Entry, given: Mapping[str, Any], slot: Mapping[str, Any]) -> dict[str, Any]:

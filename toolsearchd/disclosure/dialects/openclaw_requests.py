@@ -129,15 +129,22 @@ def _too_many(what: str, came: int, most: int, unit: str) -> NoReturn:
     )
 
 
-def parse_selector(args: Mapping[str, Any]) -> str:
-    """The tool that `tool_describe` is asked about. Raises BAD_ARGUMENTS."""
+def parse_selectors(args: Mapping[str, Any], *, most: int) -> list[str]:
+    """What `tool_describe` is asked about: one tool. This daemon's own clients ask for several as `names`.
+
+    Raises BAD_ARGUMENTS or TOO_MANY.
+    """
     value = next((args[key] for key in SELECTORS if args.get(key) is not None), None)
     names = args.get("names")
-    if value is None and isinstance(names, list | tuple) and len(names) == 1:
-        value = names[0]  # how this daemon's own clients ask
-    if not isinstance(value, str) or not value.strip():
+    given = list(names) if value is None and names and isinstance(names, list | tuple) else [value]
+    needles = [name.strip() for name in given if isinstance(name, str)]
+    if len(needles) < len(given) or not all(needles):
         refuse("id must be a non-empty string.", field="id")
-    return value.strip()
+    if len(given) > most:
+        raise ToolsearchdError(
+            "TOO_MANY", f"names: {len(given)} were sent, at most {most} are taken; send fewer.", most=most
+        )
+    return needles
 
 
 def parse_call(args: Mapping[str, Any]) -> CallRequest:
