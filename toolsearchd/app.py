@@ -27,6 +27,7 @@ from toolsearchd.actors.dispatcher import Dispatcher
 from toolsearchd.actors.evaluator import Evaluator
 from toolsearchd.actors.journal import Journal
 from toolsearchd.actors.listener import Listener
+from toolsearchd.actors.manifest_files import ManifestFiles
 from toolsearchd.actors.notifier import Notifier
 from toolsearchd.actors.permits import Permits
 from toolsearchd.actors.runtime_dir import RuntimeDir, activated_sockets
@@ -119,6 +120,7 @@ class Daemon:
             activity=self.activity,
             limits=limits,
         )
+        self.manifests = ManifestFiles(places.config_file)
         self.sessions = Sessions(
             settings=self._settings,
             evaluator=self.evaluator,
@@ -126,6 +128,7 @@ class Daemon:
             approver=self.approver,
             activity=self.activity,
             limits=limits,
+            manifests=self.manifests.current,
             disclosure=_disclosure_of(environ),
         )
         self.desk = ControlDesk(
@@ -135,6 +138,7 @@ class Daemon:
             evaluator=self.evaluator,
             sessions=self.sessions,
             journal=self.journal,
+            manifests=self.manifests,
         )
         self.door = McpDoor(
             open_session=self.sessions.open,

@@ -184,3 +184,20 @@ def test_an_open_session_follows_the_config_to_another_ranker(tmp_path):
             numbers = iter(range(2, 10_000))
             wait_until(lambda: not found(next(numbers), "what echoes text"), what="the other ranker")
             wait_until(lambda: found(next(numbers), "echo") == ["mcp__desk__echo"], what="its index")
+
+
+def test_manifests_of_ones_own_stand_beside_the_config(tmp_path):
+    with DaemonProcess(tmp_path, servers={"desk": zoo("steady", *TOOLS)}) as daemon:
+        daemon.wait_servers("desk")
+        with agent(daemon, model="house/odd-7b") as wire:
+            assert wire.welcome["dialect"] == "default"
+        folder = daemon.config_file.parent / "manifests"
+        folder.mkdir()
+        own = {"id": "odd", "agent": "any", "match": {"modelIdPrefixes": ["odd-"]}}
+        (folder / "a.json").write_text(json.dumps(own | {"effects": {"toolSearch": False}}))
+        (folder / "b.json").write_text(json.dumps(own | {"effects": {"colour": "red"}}))
+        with agent(daemon, model="house/odd-7b") as wire:
+            assert wire.welcome["dialect"] == "direct"
+        findings = daemon.ctl("doctor")[1]["findings"]
+        (finding,) = [one for one in findings if one["about"].endswith("b.json")]
+        assert "colour" in finding["message"]

@@ -88,7 +88,8 @@ def test_deepagents(case: dict[str, Any]) -> None:
         elif key == "text_bytes_max":
             assert len(answer.value.encode()) <= wanted
         elif key == "exposed":
-            assert len(answer.fields["exposed"]) == wanted
+            exposed = answer.fields["exposed"]
+            assert (len(exposed) if isinstance(wanted, int) else exposed) == wanted
         else:
             assert answer.fields[key] == wanted
 
@@ -134,7 +135,9 @@ def test_hermes_v1_finds(case: dict[str, Any]) -> None:
 
 @named([case for case in REFERENCE_CASES if case["area"] == "tiers"])
 def test_hermes_v1_activates_by_weight(case: dict[str, Any]) -> None:
-    view = reference_view(case, "hermes-v1")
+    config = dict(case["given"].get("config") or {})
+    config.pop("threshold_pct", None)  # what is expected is told for its 10 percent
+    view = reference_view(case | {"given": case["given"] | {"config": config}}, "hermes-v1")
     context = case["when"]["context_length"]
     fields = view.assemble(context_length=context, count=len, separate_listing=False).fields
     bridged = {tool["function"]["name"] for tool in fields["tools"]} >= {"tool_search", "tool_call"}

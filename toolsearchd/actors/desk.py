@@ -17,6 +17,7 @@ from toolsearchd.actors.cataloger import Cataloger
 from toolsearchd.actors.doctor import findability
 from toolsearchd.actors.evaluator import Evaluator
 from toolsearchd.actors.journal import Journal
+from toolsearchd.actors.manifest_files import ManifestFiles
 from toolsearchd.actors.sessions import Sessions
 from toolsearchd.actors.standing import profile_findings
 from toolsearchd.actors.watcher import Watcher
@@ -44,7 +45,9 @@ class ControlDesk:
         evaluator: Evaluator,
         sessions: Sessions,
         journal: Journal,
+        manifests: ManifestFiles,
     ) -> None:
+        self._manifests = manifests
         self._watcher = watcher
         self._fleet = fleet
         self._cataloger = cataloger
@@ -161,6 +164,7 @@ class ControlDesk:
         ]
         names = {source.name for source in self._sources()}
         found += profile_findings(self._watcher.settings.profiles, names)
+        found += self._manifests.findings()
         found += _journal_findings(self._journal.summary())
         for source in self._sources():
             found += _source_findings(source)

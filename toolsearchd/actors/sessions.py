@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,6 +17,7 @@ from toolsearchd.actors.session import Session
 from toolsearchd.actors.standing import Standing, Told, key_of, standing_of
 from toolsearchd.config.settings import Settings
 from toolsearchd.disclosure.dialects import DIALECTS
+from toolsearchd.disclosure.manifest import Manifest
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.messages import PROTOCOL, Hello
@@ -34,6 +35,7 @@ class Sessions:
         approver: Approver,
         activity: Activity,
         limits: Limits,
+        manifests: Callable[[], Sequence[Manifest]],
         disclosure: str | None = None,
     ) -> None:
         """`disclosure`: what the daemon's environment says of it, for all sessions."""
@@ -43,6 +45,7 @@ class Sessions:
         self._approver = approver
         self._activity = activity
         self._limits = limits
+        self._manifests = manifests
         self._disclosure = disclosure
         self._open: dict[str, Session] = {}
 
@@ -69,7 +72,8 @@ class Sessions:
         """
         standing = self._standing_of(hello)
         told = Told(context_length=hello.context_length, encoding=hello.encoding, model=hello.model)
-        key, _ = key_of(hello, standing, told, self._disclosure)
+        its_key = partial(key_of, hello, environment=self._disclosure, manifests=self._manifests)
+        key, _ = its_key(standing, told)
         read_options, how = DIALECTS[key.dialect].read_options, standing.how
         options = read_options(how.options if how else {}, key.local_model) if read_options else None
         await self._evaluator.prepare(key)
@@ -78,7 +82,7 @@ class Sessions:
             peer=peer,
             standing=standing,
             told=told,
-            key_of=partial(key_of, hello, environment=self._disclosure),
+            key_of=its_key,
             evaluator=self._evaluator,
             dispatcher=self._dispatcher,
             approver=self._approver,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import PurePath
 
 import msgspec
@@ -12,7 +12,7 @@ from toolsearchd.catalog.grant import Grant
 from toolsearchd.config.openclaw import is_local_model
 from toolsearchd.config.profile import Profile
 from toolsearchd.disclosure.dialects import DIALECTS
-from toolsearchd.disclosure.manifest import Model
+from toolsearchd.disclosure.manifest import Manifest, Model
 from toolsearchd.disclosure.precedence import Choice, choose
 from toolsearchd.protocol.messages import Hello
 
@@ -88,7 +88,13 @@ def standing_of(hello: Hello, profiles: Mapping[str, Profile], servers: Collecti
     )
 
 
-def key_of(hello: Hello, standing: Standing, told: Told, environment: str | None) -> tuple[ViewKey, Choice]:
+def key_of(
+    hello: Hello,
+    standing: Standing,
+    told: Told,
+    environment: str | None,
+    manifests: Callable[[], Sequence[Manifest]],
+) -> tuple[ViewKey, Choice]:
     """What the session sees, and who chose its dialect. `environment`: the daemon's own word on disclosure.
 
     Raises BAD_ARGUMENTS for a dialect or a disclosure that does not exist.
@@ -111,6 +117,7 @@ def key_of(hello: Hello, standing: Standing, told: Told, environment: str | None
         ),
         client="" if hello.mcp else hello.client,  # the door has a dialect of its own
         model=model,
+        manifests=manifests() if told.model else (),
     )
     key = ViewKey(
         grant=standing.grant,

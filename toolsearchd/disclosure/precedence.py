@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from toolsearchd.disclosure.dialects import DIALECTS
-from toolsearchd.disclosure.manifest import Manifest, Model, shipped_manifests, switching_off
+from toolsearchd.disclosure.manifest import Manifest, Model, switching_off
 from toolsearchd.errors import ToolsearchdError
 
 DISCLOSURES = ("progressive", "direct")
@@ -35,7 +35,7 @@ def choose(
     dialect_by: Sequence[tuple[str | None, str]],
     client: str,
     model: Model,
-    manifests: Sequence[Manifest] | None = None,
+    manifests: Sequence[Manifest],
 ) -> Choice:
     """The dialect in force.
 
@@ -56,7 +56,7 @@ def choose(
         raise ToolsearchdError(
             "BAD_ARGUMENTS", f"no dialect {choice.dialect[:64]!r} ({who}); there are {known}"
         )
-    manifest = switching_off(shipped_manifests() if manifests is None else manifests, model, dialect.agent)
+    manifest = switching_off(manifests, model, dialect.agent)
     if manifest is not None and dialect.bridges:
         return Choice("direct", f"the manifest {manifest.id} for the model {model.model_id[:64]}")
     return choice
