@@ -59,22 +59,30 @@ class Step(NamedTuple):
     freed: int
 
 
+class Chain(NamedTuple):
+    """The forms of one server that are worth it by one tokenizer, and the steps between them."""
+
+    blocks: list[Block]
+    tokens: int  # of the first
+    steps: list[tuple[float, int, int]]  # priority, level, tokens freed
+
+
 class Forms:
     """One server in every form it may take, most detailed first, and what those cost by each tokenizer."""
 
     def __init__(self, server: ListedServer) -> None:
         self.blocks = _blocks_of(server)
-        self._costs: dict[Count, list[int]] = {}
+        self._chains: dict[Count, Chain] = {}
 
-    def costs(self, count: Count) -> list[int]:
-        """Tokens of each block with its newline."""
-        costs = self._costs.get(count)
-        if costs is None:
-            costs = self._costs[count] = [sum(map(count, block.units)) for block in self.blocks]
-        return costs
+    def chain(self, count: Count) -> Chain:
+        """Raises what `count` raises."""
+        chain = self._chains.get(count)
+        if chain is None:
+            chain = self._chains[count] = _chain_of(self.blocks, count)
+        return chain
 
     def is_counted(self, count: Count) -> bool:
-        return count in self._costs
+        return count in self._chains
 
 
 @lru_cache(maxsize=1024)  # servers with a few grants each; what did not change is not made again
@@ -136,15 +144,13 @@ class Plan:
         steps: list[Step] = []
         total = count(f"{HEADER}\n")
         for server in sorted(servers, key=lambda server: (server.label, server.tools, server.reason)):
-            forms = forms_of(server)
-            blocks, costs = forms.blocks, forms.costs(count)
-            total += costs[0]
+            chain = forms_of(server).chain(count)
+            total += chain.tokens
             if server.reason:
-                self._down.append(blocks[0])
-                continue
-            kept = _worthwhile(blocks, costs)
-            steps += _steps_of(len(self._up), kept)
-            self._up.append([block for block, _ in kept])
+                self._down += chain.blocks
+            else:
+                steps += [Step(priority, len(self._up), *rest) for priority, *rest in chain.steps]
+                self._up.append(chain.blocks)
         self.steps = sorted(steps, key=lambda step: (-step.priority, step.at, step.level))
         self._sums = list(
             accumulate((step.freed for step in self.steps), lambda s, freed: s - freed, initial=total)
@@ -174,20 +180,24 @@ class Plan:
         return [blocks[level] for blocks, level in zip(self._up, levels, strict=True)]
 
 
-def _worthwhile(blocks: Sequence[Block], costs: Sequence[int]) -> list[tuple[Block, int]]:
-    """Without the forms that tell less and cost no less: a tool or two are cheaper named than summarised."""
-    kept = [(blocks[0], costs[0])]
-    for block, cost in zip(blocks[1:], costs[1:], strict=True):
-        if cost < kept[-1][1]:
-            kept.append((block, cost))
-    return kept
+def _chain_of(blocks: Sequence[Block], count: Count) -> Chain:
+    costs = [sum(map(count, block.units)) for block in blocks]
+    kept = [
+        0
+    ]  # a form that tells less and costs no less is left out: two tools are cheaper named than summed up
+    for at in range(1, len(blocks)):
+        if costs[at] < costs[kept[-1]]:
+            kept.append(at)
+    freed = [costs[before] - costs[after] for before, after in pairwise(kept)]
+    lost = [blocks[before].information - blocks[after].information for before, after in pairwise(kept)]
+    priorities = _priorities(freed, lost)
+    steps = [(priority, level, freed[level - 1]) for level, priority in enumerate(priorities, 1)]
+    return Chain([blocks[at] for at in kept], costs[0], steps)
 
 
-def _steps_of(at: int, kept: Sequence[tuple[Block, int]]) -> list[Step]:
-    """One server's steps. A step with a higher priority than the one before it lends it that: the two are
-    weighed as one, and follow each other."""
-    freed = [dear - cheap for (_, dear), (_, cheap) in pairwise(kept)]
-    lost = [before.information - after.information for (before, _), (after, _) in pairwise(kept)]
+def _priorities(freed: Sequence[int], lost: Sequence[float]) -> list[float]:
+    """Of one server's steps: tokens freed per information lost. A step with a higher priority than the one
+    before it lends it that: the two are weighed as one, and follow each other."""
     runs: list[range] = []  # of steps that are weighed as one
 
     def priority(run: range) -> float:
@@ -199,7 +209,7 @@ def _steps_of(at: int, kept: Sequence[tuple[Block, int]]) -> list[Step]:
         while runs and priority(run) >= priority(runs[-1]):
             run = range(runs.pop().start, run.stop)
         runs.append(run)
-    return [Step(priority(run), at, step + 1, freed[step]) for run in runs for step in run]
+    return [priority(run) for run in runs for _ in run]
 
 
 def _form_of(chosen: Sequence[Block]) -> Form:

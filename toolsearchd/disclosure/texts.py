@@ -5,7 +5,7 @@ Views of successive snapshots share it, so a change of one server costs that ser
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from typing import Any, NamedTuple
 
 import msgspec
@@ -47,9 +47,6 @@ class ToolTexts:
         if len(self._listed) > _LISTED:
             self._listed.clear()
 
-    def has_short(self, definition: Definition) -> bool:
-        return definition.digest in self._short
-
     def short(self, definition: Definition) -> str:
         """Its first sentence, for the listing."""
         short = self._short.get(definition.digest)
@@ -57,14 +54,13 @@ class ToolTexts:
             short = self._short[definition.digest] = short_description(definition.description)
         return short
 
-    def listed(
-        self, key: Hashable, tools: tuple[Tool, ...], make: Callable[[], ListedServer]
-    ) -> ListedServer:
-        """A server's part of a listing, made of these tools; the last one under each key is kept."""
+    def listed(self, key: Hashable, tools: tuple[Tool, ...]) -> ListedServer | None:
+        """A server's part of a listing, if the last one under the key was made of these tools."""
         known = self._listed.get(key)
-        if known is None or known[0] != tools:
-            known = self._listed[key] = (tools, make())
-        return known[1]
+        return known[1] if known is not None and known[0] == tools else None
+
+    def keep_listed(self, key: Hashable, tools: tuple[Tool, ...], part: ListedServer) -> None:
+        self._listed[key] = (tools, part)
 
     def found(self, definition: Definition) -> Found:
         """Its beginning and its required parameters, for a search reply."""

@@ -28,29 +28,29 @@ class ViewListing:
     def __init__(self, view: View, texts: ToolTexts) -> None:
         self._view: View = proxy(view)  # which holds this one: a circle would outlive its last user
         self._texts = texts
+        self._parts: dict[str, ListedServer | None] = {}  # by the source's name, in catalog order
         self._plans: dict[Count, Plan] = {}
 
     def prepare(self) -> Iterator[None]:
         """The work that is kept, in steps of a tool or a server."""
         for source in self._view.sources:
-            for tool in self._tools(source):
-                if not self._texts.has_short(tool.definition):
-                    self._texts.short(tool.definition)
-                    yield
-            server = self._server(source)
+            yield from self._make(source)
+            server = self._parts[source.name]
             if server is not None and not self._view.dialect.count_by_chars:
                 forms_of(server)
             yield
 
     @cached_property
     def servers(self) -> list[ListedServer]:
-        found = map(self._server, self._view.sources)
-        return [server for server in found if server is not None]
+        for source in self._view.sources:
+            for _ in self._make(source):
+                pass
+        return [server for server in self._parts.values() if server is not None]
 
     def weigh(self, count: Count) -> Iterator[None]:
         """Adds up what each server's forms cost, a server a step; what is left, `within` does."""
         for server in self.servers:
-            forms_of(server).costs(count)
+            forms_of(server).chain(count)
             yield
 
     def texts_to_count(self, known: Count | None) -> Iterator[str]:
@@ -75,21 +75,26 @@ class ViewListing:
             plan = self._plans[count] = Plan(self.servers, count)
         return plan
 
-    def _server(self, source: Source) -> ListedServer | None:
-        """None: it is up and has no tool that could be listed."""
+    def _make(self, source: Source) -> Iterator[None]:
+        """Its part, a tool a step; nothing is done where it is made."""
+        if source.name in self._parts:
+            return
         view, label = self._view, label_of(self._view, source)
         tools = self._tools(source)
-        if not tools:
-            if source.available:
-                return None
-            return unavailable(label, source.declared_tools, reason_of(source))
-        return self._texts.listed(
-            (view.dialect.name, view.grant, source.name),
-            tools,
-            lambda: listed(
-                label, [(view.name_of(tool), self._texts.short(tool.definition)) for tool in tools]
-            ),
-        )
+        part: ListedServer | None = None  # it is up and has no tool that could be listed
+        if not tools and not source.available:
+            part = unavailable(label, source.declared_tools, reason_of(source))
+        elif tools:
+            key = (view.dialect.name, view.grant, source.name)
+            part = self._texts.listed(key, tools)
+            if part is None:
+                pairs = []
+                for tool in tools:
+                    pairs.append((view.name_of(tool), self._texts.short(tool.definition)))
+                    yield
+                part = listed(label, pairs)
+                self._texts.keep_listed(key, tools, part)
+        self._parts[source.name] = part
 
     def _tools(self, source: Source) -> tuple[Tool, ...]:
         """What hides of it; a pinned tool's schema is there already."""
