@@ -45,6 +45,7 @@ class DaemonProcess:
             "XDG_CONFIG_HOME": str(root / "xdg"),
             **(env or {}),
         }
+        self.program = ["-m", "toolsearchd"]
         self.process = None
         self.ready_after_s = None
         self.write_servers(servers or {})
@@ -69,7 +70,7 @@ class DaemonProcess:
         notify.bind(address)
         notify.settimeout(30)
         begun = time.monotonic()
-        command = [sys.executable, "-m", "toolsearchd", "--log-level", "debug"]
+        command = [sys.executable, *self.program, "--log-level", "debug"]
         command += [
             "--config",
             self.config_file,

@@ -25,6 +25,7 @@ from toolsearchd.actors.desk import ControlDesk
 from toolsearchd.actors.desktop import Desktop
 from toolsearchd.actors.dispatcher import Dispatcher
 from toolsearchd.actors.evaluator import Evaluator
+from toolsearchd.actors.heap import Heap
 from toolsearchd.actors.journal import Journal
 from toolsearchd.actors.listener import Listener
 from toolsearchd.actors.manifest_files import ManifestFiles
@@ -64,6 +65,7 @@ class Daemon:
 
     def __init__(self, places: Places, environ: dict[str, str]) -> None:
         self.notifier = Notifier(environ)
+        self.heap = Heap()
         self._activated = activated_sockets(environ)
         self.runtime_dir = RuntimeDir(places.runtime_dir)
         self.watcher = watcher = Watcher(places.config_file, environ=environ, state_dir=places.state_dir)
@@ -187,6 +189,7 @@ class Daemon:
         await stages.start("dispatcher", self.dispatcher.run)
         await stages.start("agent listener", agents.run)
         await stages.start("control listener", control.run)
+        self.heap.started()
         self.notifier.ready(self.desk.one_line())
         log.info("ready: %s", self.desk.one_line())
         await stages.start("notifier", lambda **kw: self.notifier.run(self.desk.one_line, **kw))
@@ -255,6 +258,7 @@ class Daemon:
         self.cataloger.mark_dirty()
 
     def _snapshot_changed(self, generation: int) -> None:
+        self.heap.holds(len(self.cataloger.snapshot))
         self.evaluator.changed()
         self.warm_catalog.changed()
         self.sessions.broadcast("catalog_changed", {"generation": generation})
@@ -288,7 +292,7 @@ class Stages:
             finally:
                 ended.set()
 
-        await self._nursery.start(body)
+        await self._nursery.start(body, name=name)
         self._started.append((name, scope, ended))
 
     async def stop_all(self) -> None:

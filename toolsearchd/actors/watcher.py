@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import trio
-import watchfiles
 
 from toolsearchd.actors.client_file import ClientFile
 from toolsearchd.actors.files import WatchPoints, watch_points
@@ -294,6 +293,7 @@ class Watcher:
 
     async def _watch_until_rearmed(self) -> None:
         directories = self._points.paths
+        watchfiles = await trio.to_thread.run_sync(_load_watchfiles)
         async for changes in watchfiles.awatch(
             *directories,
             watch_filter=self._concerns,
@@ -312,9 +312,16 @@ class Watcher:
             if any(path in directories for _, path in changes):
                 self._rearm.set()
 
-    def _concerns(self, _change: watchfiles.Change, path: str) -> bool:
+    def _concerns(self, _change: object, path: str) -> bool:
         """Exact names only: an editor's backup is not the file."""
         return path in self._points.names or path in self._points.paths
+
+
+def _load_watchfiles() -> Any:
+    """Imported off the loop, when the first answers have gone out."""
+    import watchfiles
+
+    return watchfiles
 
 
 def _format(source: SourceFile, path: Path) -> Format | None:

@@ -65,24 +65,21 @@ class Connection:
 
     async def list_tools(self, spec: ServerSpec, *, timeout_s: float) -> Listing:
         """All pages, or an error: never a partial list. Raises `ToolsearchdError`."""
-        raw: list[Any] = []
+        check = ListingCheck(spec, self._limits)
         cursor: str | None = None
         seen: set[str] = set()
-        truncated = 0
+        unread = 0
         for _ in range(self._limits.list_pages):
             tools, cursor = await self._page(cursor, timeout_s)
-            raw += tools
-            if cursor is None or cursor in seen or len(raw) > self._limits.tools_per_server:
+            for at, _ in enumerate(check.take(tools)):
+                if at % _TOOLS_AT_ONCE == _TOOLS_AT_ONCE - 1:
+                    await trio.lowlevel.checkpoint()
+            if cursor is None or cursor in seen or check.seen > self._limits.tools_per_server:
                 break
             seen.add(cursor)
         else:
-            truncated = _MORE_PAGES
-        truncated = max(truncated, len(raw) - self._limits.tools_per_server)
-        check = ListingCheck(raw, spec, self._limits)
-        for at, _ in enumerate(check.steps()):
-            if at % _TOOLS_AT_ONCE == _TOOLS_AT_ONCE - 1:
-                await trio.lowlevel.checkpoint()
-        return check.listing(truncated=truncated)
+            unread = _MORE_PAGES
+        return check.listing(unread=unread)
 
     async def _page(self, cursor: str | None, timeout_s: float) -> tuple[list[Any], str | None]:
         try:

@@ -33,23 +33,29 @@ def listing_of(spec: ServerSpec, definitions: tuple[Definition, ...]) -> Listing
 
 
 class ListingCheck:
-    """Checks a long list in steps, so that a caller can let others run in between."""
+    """Checks a long list page by page, in steps, so that a caller can let others run in between.
 
-    def __init__(self, raw: list[Any], spec: ServerSpec, limits: Limits) -> None:
-        self._raw = raw
+    What a page was decoded to is let go with the page: 20,000 tools are a million small objects.
+    """
+
+    def __init__(self, spec: ServerSpec, limits: Limits) -> None:
         self._spec = spec
         self._limits = limits
         self._found: dict[str, Definition] = {}
         self._rejected: list[str] = []
+        self.seen = 0  # tools on the pages so far
 
-    def steps(self) -> Iterator[None]:
-        """One tool a step."""
-        for at, tool in enumerate(self._raw[: self._limits.tools_per_server]):
+    def take(self, page: list[Any]) -> Iterator[None]:
+        """The next page, one tool a step; what is beyond the limit is not looked at."""
+        room = max(0, self._limits.tools_per_server - self.seen)
+        start, self.seen = self.seen, self.seen + len(page)
+        for at, tool in enumerate(page[:room], start):
             self._check(at, tool)
             yield
 
-    def listing(self, *, truncated: int) -> Listing:
-        """After the last step. `truncated`: tools known to be left out for their number."""
+    def listing(self, *, unread: int) -> Listing:
+        """After the last page. `unread`: tools that are known to be on pages not asked for."""
+        truncated = max(unread, self.seen - self._limits.tools_per_server, 0)
         return Listing(tuple(self._found.values()), tuple(self._rejected), truncated)
 
     def _check(self, at: int, tool: Any) -> None:
