@@ -78,7 +78,9 @@ def test_nothing_new_costs_no_analysis_and_no_posting(snapshot):
     assert work.missing == []
     while work.step():
         pass
-    assert work.snapshot is again
+    assert work.snapshot.sources == again.sources
+    for name, index in again.indexes.items():
+        assert work.snapshot.indexes[name] is index
 
 
 def test_a_change_after_a_restart_equals_one_before_it(snapshot):
