@@ -223,8 +223,9 @@ def test_names_that_meet(daemon):
         assert names == ["mcp__desk__echo", "tool_search", "tool_describe", "tool_call"]
     with agent(daemon, dialect="deepagents", tools=twice) as wire:
         assert wire.welcome["code"] == "BAD_ARGUMENTS"
-    with agent(daemon, dialect="deepagents", tools=[WEATHER | {"name": "grep"}]) as wire:
-        assert wire.welcome["code"] == "BAD_ARGUMENTS"
+    for name in ("grep", "mcp__desk__echo"):
+        with agent(daemon, dialect="deepagents", tools=[WEATHER | {"name": name}]) as wire:
+            assert (wire.welcome["code"], name in wire.welcome["message"]) == ("BAD_ARGUMENTS", True)
 
 
 def test_core_tools_that_a_config_defers(tmp_path):

@@ -72,6 +72,8 @@ def sort_own_tools(
                 raise ToolsearchdError("BAD_ARGUMENTS", f"tools: {shown} is there twice; names must differ")
             warnings.append(f"the tool {shown} is there twice: the first counts")
             continue
+        if dialect.unique_names and name in taken:
+            raise ToolsearchdError("BAD_ARGUMENTS", f"tools: {shown} is the name of a server's tool")
         seen.add(name)
         core = tool.get("core", True) is not False
         if not core and name in dialect.core_names and dialect.unique_names:
