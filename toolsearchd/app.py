@@ -26,6 +26,7 @@ from toolsearchd.actors.desktop import Desktop
 from toolsearchd.actors.dispatcher import Dispatcher
 from toolsearchd.actors.evaluator import Evaluator
 from toolsearchd.actors.heap import Heap
+from toolsearchd.actors.hooks import Hooks
 from toolsearchd.actors.journal import Journal
 from toolsearchd.actors.listener import Listener
 from toolsearchd.actors.manifest_files import ManifestFiles
@@ -111,13 +112,19 @@ class Daemon:
             activity=self.activity,
             limits=limits,
         )
+        self.hooks = Hooks(settings=self._settings, activity=self.activity, environ=environ)
         self.admission = Admission(
-            upstream=self.fleet, approver=self.approver, settings=self._settings, limits=limits
+            upstream=self.fleet,
+            approver=self.approver,
+            hooks=self.hooks,
+            settings=self._settings,
+            limits=limits,
         )
         self.dispatcher = Dispatcher(
             upstream=self.fleet,
             approver=self.approver,
             admission=self.admission,
+            hooks=self.hooks,
             journal=self.journal,
             activity=self.activity,
             limits=limits,

@@ -91,7 +91,12 @@ CODES: dict[str, CodeEntry] = {
         "What has to be on disk first could not be written.",
         "Make room, or mend the state directory; nothing was sent.",
     ),
-    "DENIED": CodeEntry("The policy, or a person, refused the call.", "Do not retry it; ask the person."),
+    "HOOK_FAILED": CodeEntry(
+        "A hook that has to pass did not do its work.", "Mend the command, or set `on_error: open` for it."
+    ),
+    "DENIED": CodeEntry(
+        "The policy, a hook or a person refused the call.", "Do not retry it; ask the person."
+    ),
     "QUEUE_FULL": CodeEntry("Too many entries wait in this session.", "Wait for replies first."),
     "INTERRUPTED": CodeEntry(
         "A stop came before the entry was sent.", "Nothing happened; send it again if still wanted."

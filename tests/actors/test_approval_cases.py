@@ -18,6 +18,7 @@ from toolsearchd.actors.admission import Admission
 from toolsearchd.actors.approver import Approver, Person
 from toolsearchd.actors.desktop import Desktop
 from toolsearchd.actors.dispatcher import Dispatcher
+from toolsearchd.actors.hooks import Hooks
 from toolsearchd.actors.journal import Journal
 from toolsearchd.actors.peer import Peer
 from toolsearchd.actors.permits import Permits
@@ -126,11 +127,15 @@ async def run(case, tmp_path):
         activity=activity,
         limits=LIMITS,
     )
-    admission = Admission(upstream=upstream, approver=approver, settings=lambda: settings, limits=LIMITS)
+    hooks = Hooks(settings=lambda: settings, activity=activity, environ={})
+    admission = Admission(
+        upstream=upstream, approver=approver, hooks=hooks, settings=lambda: settings, limits=LIMITS
+    )
     dispatcher = Dispatcher(
         upstream=upstream,
         approver=approver,
         admission=admission,
+        hooks=hooks,
         journal=journal,
         activity=activity,
         limits=LIMITS,

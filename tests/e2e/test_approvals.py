@@ -67,6 +67,12 @@ class Asked(DaemonProcess):
             except ToolsearchdError as error:
                 return error.code
 
+    def watch(self):
+        """A control connection on which the feed's events come."""
+        self.wires.append(Wire(self.runtime_dir / "control.sock"))
+        self.wires[-1].ask({"op": "watch", "id": 1})
+        return self.wires[-1]
+
     def pending(self, count=1):
         """The prompts that wait, once there are `count`."""
         return wait_until(

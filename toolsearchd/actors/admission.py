@@ -1,6 +1,7 @@
-"""Lets an entry through, or says what is against it: name, validation, policy, a person; again at the send.
+"""Lets an entry through, or says what is against it: name, hooks, validation, policy, a person; and again at
+the send.
 
-Owns nothing; waits only for a person's answer. Everything against an entry is a `ToolsearchdError`.
+Owns nothing; waits only for hooks and a person's answer. Everything against an entry is a `ToolsearchdError`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any, Protocol
 import msgspec
 
 from toolsearchd.actors.approver import Approver, Permit
+from toolsearchd.actors.hooks import Hooks
 from toolsearchd.actors.peer import Peer
 from toolsearchd.catalog.model import Tool
 from toolsearchd.config.model import ServerSpec
@@ -32,7 +34,9 @@ _WITHDRAWN = ToolsearchdError(
     prompt="withdrawn",
 )
 # What the reference's dialect tells as a plain refusal.
-_REFUSALS = frozenset(("DENIED", "NO_APPROVER", "APPROVAL_TIMEOUT", "STALE", "AUDIT_UNAVAILABLE"))
+_REFUSALS = frozenset(
+    ("DENIED", "HOOK_FAILED", "NO_APPROVER", "APPROVAL_TIMEOUT", "STALE", "AUDIT_UNAVAILABLE")
+)
 
 
 class Caller(Protocol):
@@ -93,14 +97,19 @@ class Passage:
         self.rule = ""  # which word of the policy decided
         self.binding: Binding | None = None
         self.permit: Permit | None = None  # where the policy asks
+        self.sent = False
+
+    @property
+    def who(self) -> dict[str, Any]:
+        """For hooks."""
+        caller = self.caller
+        return {"session": caller.session_id, "client": caller.client, "profile": caller.profiles[-1]}
 
     def record(self, *, with_arguments: bool) -> dict[str, Any]:
         """For the journal: who, what, by whose leave. Values of arguments only where they are wanted."""
         caller, tool, binding = self.caller, self.tool, self.binding
         fields: dict[str, Any] = {
-            "session": caller.session_id,
-            "client": caller.client,
-            "profile": caller.profiles[-1],
+            **self.who,
             "pid": caller.peer.pid,
             "tool": clipped(self.entry.name, _NAME_CHARS),
         }
@@ -126,26 +135,29 @@ class Admission:
         *,
         upstream: Upstream,
         approver: Approver,
+        hooks: Hooks,
         settings: Callable[[], Settings],
         limits: Limits,
     ) -> None:
         self._upstream = upstream
         self._approver = approver
+        self._hooks = hooks
         self._settings = settings
         self._limits = limits
 
     async def wait_admitted(self, passage: Passage, request: CallRequest) -> None:
-        """All before the send, in order: name, validation, policy, approval. Raises what is against it.
+        """All before the send, in order: name, hooks, validation, policy, approval. Raises what bars it.
 
         A stop while a person is asked withdraws the prompt and gives the entry its `when_stopped`.
         """
         caller, entry = passage.caller, passage.entry
         tool = passage.tool = caller.tool_to_call(request.name)
         entry.name = tool.public_name
+        given = await self._hooks.run_pre(passage.who, tool, request.arguments or {})
         spec = self._spec(tool)
         arguments = passage.arguments = prepare(
             tool.definition,
-            request.arguments or {},
+            given,
             rules=caller.argument_rules,
             trusted=tool.kind == "plugin",
             unvalidatable=spec.unvalidatable if spec else "forward",
@@ -175,6 +187,7 @@ class Admission:
             )
         if passage.permit is not None:
             passage.permit.use(self._binding(passage.caller, tool, _sent(passage.arguments or {})))
+        passage.sent = True
 
     def _decide(
         self, profile: str, tool: Tool, spec: ServerSpec | None, arguments: dict[str, Any]

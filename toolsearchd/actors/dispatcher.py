@@ -19,6 +19,7 @@ import trio
 from toolsearchd.actors.activity import Activity
 from toolsearchd.actors.admission import Admission, Caller, Passage, Upstream, refused
 from toolsearchd.actors.approver import Approver
+from toolsearchd.actors.hooks import Hooks
 from toolsearchd.actors.journal import Journal
 from toolsearchd.catalog.model import Tool
 from toolsearchd.dispatch.entry import Entry, EntryState, Outcome
@@ -57,6 +58,7 @@ class Dispatcher:
         upstream: Upstream,
         approver: Approver,
         admission: Admission,
+        hooks: Hooks,
         journal: Journal,
         activity: Activity,
         limits: Limits,
@@ -64,10 +66,12 @@ class Dispatcher:
         self._upstream = upstream
         self._approver = approver
         self._admission = admission
+        self._hooks = hooks
         self._journal = journal
         self._activity = activity
         self._limits = limits
         self._nursery: trio.Nursery | None = None
+        self._admitting: dict[Entry, trio.CancelScope] = {}
         self._started: dict[Entry, _Started] = {}
         self._queues: set[Queue] = set()
         self._draining = False
@@ -97,7 +101,7 @@ class Dispatcher:
         """When this returns nothing more of the stopped batches will start. Raises UNKNOWN_BATCH."""
         stopped = caller.queue.stop(key)
         for entry in stopped.interrupted:
-            self._approver.withdraw(entry)
+            self._give_up(entry)
         for entry in stopped.running:
             self._abandon(entry)
         counts = {"interrupted": len(stopped.interrupted), "running": len(stopped.running)}
@@ -107,7 +111,10 @@ class Dispatcher:
     def leave(self, caller: Caller) -> None:
         """The caller is gone: what waits is interrupted, its prompts are withdrawn; what runs goes on to its
         end, unheard."""
-        for entry in caller.queue.stop().running:
+        stopped = caller.queue.stop()
+        for entry in stopped.interrupted:
+            self._give_up(entry)
+        for entry in stopped.running:
             self._tell("orphaned", caller, {"tool": entry.name})
         self._approver.close_session(caller)
 
@@ -124,7 +131,7 @@ class Dispatcher:
             for entry in [e for batch in queue.batches for e in batch.entries]:
                 if entry.state is EntryState.QUEUED:
                     queue.finish(entry, Outcome.failed(_SHUTDOWN))
-                    self._approver.withdraw(entry)
+                    self._give_up(entry)
         with trio.move_on_after(self._limits.drain_s):
             while self._started:
                 await trio.sleep(0.01)
@@ -133,6 +140,12 @@ class Dispatcher:
         with trio.move_on_after(1):  # for the cancellations to reach their servers
             while self._started:
                 await trio.sleep(0.01)
+
+    def _give_up(self, entry: Entry) -> None:
+        """The entry will not be sent: nobody is asked about it any more, and no hook either."""
+        self._approver.withdraw(entry)
+        if entry in self._admitting:
+            self._admitting[entry].cancel()
 
     def _abandon(self, entry: Entry) -> None:
         """Ends the wait for a started entry; the server is told to cancel, its late answer is dropped."""
@@ -152,8 +165,10 @@ class Dispatcher:
         batch = entries[0].batch
         for entry, request in zip(entries, requests, strict=True):
             if entry.state is not EntryState.QUEUED:
+                self._tell_end(Passage(caller, entry), 0)
                 continue
             started = time.monotonic()
+            self._publish("received", caller, entry)
             passage = Passage(caller, entry)
             outcome = await self._run_entry(passage, request, on_progress)
             caller.queue.finish(entry, outcome)  # a stop that came first has given it its outcome
@@ -166,10 +181,13 @@ class Dispatcher:
         caller, entry = passage.caller, passage.entry
         assert entry.outcome is not None
         end = {"ms": ms, "outcome": entry.outcome.error["code"] if entry.outcome.error else "ok"}
-        self._activity.publish(
-            "call", session=caller.session_id, client=caller.client, tool=entry.name, **end
-        )
+        self._publish("call", caller, entry, **end)
         self._journal.record("call", self._record(passage) | end)
+
+    def _publish(self, step: str, caller: Caller, entry: Entry, **fields: Any) -> None:
+        self._activity.publish(
+            step, session=caller.session_id, client=caller.client, tool=entry.name, **fields
+        )
 
     def _record(self, passage: Passage) -> dict[str, Any]:
         return passage.record(with_arguments=self._journal.writes_arguments)
@@ -181,9 +199,7 @@ class Dispatcher:
         if request.error is not None:
             return Outcome(error=request.error)
         try:
-            await self._admission.wait_admitted(passage, request)
-            if passage.permit is not None:  # no call that somebody had to approve goes unrecorded
-                await self._journal.wait_recorded("approved", self._record(passage))
+            await self._wait_admitted(passage, request)
         except ToolsearchdError as error:
             return refused(passage.caller, error)
         except Exception as error:  # a bug here must cost this entry only
@@ -192,7 +208,19 @@ class Dispatcher:
         if not passage.caller.queue.start(passage.entry):
             assert passage.entry.outcome is not None
             return passage.entry.outcome
+        self._publish("sent", passage.caller, passage.entry)
         return await self._run_started(passage, request, on_progress)
+
+    async def _wait_admitted(self, passage: Passage, request: CallRequest) -> None:
+        """Returns early where the entry is stopped meanwhile: then it can't be started."""
+        with trio.CancelScope() as scope:
+            self._admitting[passage.entry] = scope
+            try:
+                await self._admission.wait_admitted(passage, request)
+                if passage.permit is not None:  # no call that somebody had to approve goes unrecorded
+                    await self._journal.wait_recorded("approved", self._record(passage))
+            finally:
+                del self._admitting[passage.entry]
 
     async def _run_started(
         self, passage: Passage, request: CallRequest, on_progress: OnProgress | None
@@ -212,15 +240,26 @@ class Dispatcher:
         assert tool is not None
         with started.scope:
             try:
-                outcome = _outcome_of(tool, await self._answer(passage, tool, request, on_progress))
+                try:
+                    outcome = _outcome_of(tool, await self._answer(passage, tool, request, on_progress))
+                except ToolsearchdError as error:
+                    outcome = refused(passage.caller, error)
+                if passage.sent:
+                    outcome = await self._hooked(passage, tool, outcome)
             except ToolsearchdError as error:
-                outcome = Outcome.failed(error)
+                outcome = refused(passage.caller, error)
             except Exception as error:  # a bug below must cost this entry only
                 log.exception("the call of %s failed", tool.public_name)
                 outcome = Outcome.failed(ToolsearchdError("INTERNAL", f"the call failed: {error!r}"))
             if not started.end(outcome):
                 self.late_answers += 1
         self._started.pop(passage.entry, None)
+
+    async def _hooked(self, passage: Passage, tool: Tool, outcome: Outcome) -> Outcome:
+        """What the caller is told, behind the hooks. Raises what keeps the outcome back."""
+        known = {"error": outcome.error} if outcome.error is not None else {"response": outcome.response}
+        told = await self._hooks.run_post(passage.who, tool, passage.arguments or {}, known)
+        return outcome if told is None else _outcome_of(tool, told)
 
     async def _answer(
         self, passage: Passage, tool: Tool, request: CallRequest, on_progress: OnProgress | None

@@ -73,9 +73,20 @@ class Approval(Section, frozen=True, kw_only=True):
     notify: bool = True  # desktop notifications
 
 
+class HookMatch(Section, frozen=True, kw_only=True):
+    """Which calls a hook is for: as in a rule of `approval`; what is not given matches everything."""
+
+    profile: str | None = None
+    server: str | None = None
+    tool: str | None = None
+    arguments: dict[str, Any] | None = None
+
+
 class Hook(Section, frozen=True, kw_only=True):
-    command: Text | Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
-    match: dict[str, Any] | None = None
+    """`command`: words, or a text for the shell."""
+
+    command: Text | Annotated[tuple[Text, ...], msgspec.Meta(min_length=1)]
+    match: HookMatch | None = None
     timeout_s: Seconds = 10.0
     on_error: Literal["open", "closed"] = "closed"
 

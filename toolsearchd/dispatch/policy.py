@@ -74,13 +74,18 @@ def _matches(
         return False
     if rule.annotation is not None and not _has_annotation(rule.annotation, facts):
         return False
-    return all(_argument_matches(arguments, path, wanted) for path, wanted in (rule.arguments or {}).items())
+    return arguments_match(arguments, rule.arguments)
 
 
 def _has_annotation(annotation: str, facts: Mapping[str, bool | None]) -> bool:
     """`destructiveHint`, or `readOnlyHint=false`: the hint has that value exactly."""
     name, _, value = annotation.partition("=")
     return facts.get(name.strip()) is (value.strip().lower() != "false")
+
+
+def arguments_match(arguments: Mapping[str, Any], wanted: Mapping[str, Any] | None) -> bool:
+    """`wanted`: dotted path → what stands there; all of them have to."""
+    return all(_argument_matches(arguments, path, value) for path, value in (wanted or {}).items())
 
 
 def _argument_matches(arguments: Mapping[str, Any], path: str, wanted: Any) -> bool:

@@ -1,0 +1,160 @@
+"""Hooks around the calls of a real daemon."""
+
+import json
+import sys
+import time
+
+import pytest
+
+from tests.daemon import processes_with, wait_until
+from tests.e2e.test_approvals import ECHO, ERASE, Calling, erase, started, text_of
+from tests.wire import agent
+
+SEEN = """
+import json, sys
+seen = json.load(sys.stdin)
+with open(sys.argv[1], "a") as file:
+    file.write(json.dumps(seen) + "\\n")
+print(json.dumps(ANSWER))
+"""
+
+
+def hook(directory, answer, **more):
+    """A hook that notes what it is told in `directory`/seen, and answers."""
+    script = directory / f"hook{len(list(directory.glob('hook*')))}.py"
+    script.write_text(SEEN.replace("ANSWER", repr(answer)))
+    return {"command": [sys.executable, "-I", str(script), str(directory / "seen")], **more}
+
+
+def seen(directory):
+    return [json.loads(line) for line in (directory / "seen").read_text().splitlines()]
+
+
+def echo(text):
+    return {"name": ECHO, "arguments": {"text": text}}
+
+
+@pytest.fixture
+def with_hooks(tmp_path):
+    """Starts a daemon with hooks."""
+    running = []
+
+    def start(**hooks):
+        daemon = started(tmp_path, {"hooks": hooks, "approval": {"wait_s": 30}})
+        running.append(daemon)
+        return daemon.__enter__()
+
+    yield start
+    for daemon in running:
+        daemon.__exit__(None, None, None)
+
+
+def test_rewritten_before_validation_and_approval(tmp_path, with_hooks):
+    # What the agent gives would not be valid; what the hook makes of it is what the person sees.
+    daemon = with_hooks(
+        pre_call=[hook(tmp_path, {"arguments": {"text": "rewritten"}}, match={"tool": "e*"})],
+        post_call=[hook(tmp_path, {"response": {"content": [{"type": "text", "text": "told"}]}})],
+    )
+    call = Calling(daemon, {"name": ECHO, "arguments": {"txt": 1}}, erase(n=1))
+    (prompt,) = daemon.pending()
+    assert prompt["arguments"] == '{"text":"rewritten"}'
+    daemon.approve(prompt)
+    assert [text_of(result) for result in call.results()] == ["told", "told"]
+    before, after, *_ = seen(tmp_path)
+    assert (before["hook"], before["name"], before["server"], before["tool"]) == (
+        "pre_call",
+        ECHO,
+        "steady",
+        "echo",
+    )
+    assert before["arguments"] == {"txt": 1}
+    assert (before["client"], before["profile"]) == ("test", "default")
+    assert after["hook"] == "post_call"
+    assert after["arguments"] == {"text": "rewritten"}
+    assert after["response"]["content"] == [{"type": "text", "text": "rewritten"}]
+
+
+@pytest.mark.parametrize(
+    "blocking",
+    [
+        {"command": "echo 'not today' >&2; exit 2"},
+        {"command": ["/bin/echo", '{"decision": "block", "reason": "not today"}']},
+    ],
+)
+def test_blocked(tmp_path, with_hooks, blocking):
+    daemon = with_hooks(pre_call=[blocking])
+    blocked, unknown = Calling(daemon, erase(n=1), {"name": "nonsense", "arguments": {}}).results()
+    assert (blocked["error"]["code"], blocked["error"]["reason"]) == ("DENIED", "hook")
+    assert "not today" in blocked["error"]["message"]
+    assert unknown["error"]["code"] == "TOOL_NOT_FOUND"
+    assert daemon.pending(0)  # nobody was asked
+
+
+def test_a_result_is_kept_back(tmp_path, with_hooks):
+    daemon = with_hooks(post_call=[hook(tmp_path, {"decision": "block", "reason": "secret"})])
+    error = Calling(daemon, echo("x")).result()["error"]
+    assert error["code"] == "DENIED"
+    assert "the call was made" in error["message"]
+    assert seen(tmp_path)[0]["response"]["content"][0]["text"] == "x"
+
+
+@pytest.mark.parametrize(
+    "broken",
+    ["exit 1", "echo nonsense", "sleep 60", "/nonexistent/program", "cat /dev/zero"],
+)
+def test_one_that_fails(with_hooks, broken):
+    closed = {"command": broken, "timeout_s": 1, "match": {"tool": "echo"}}
+    daemon = with_hooks(pre_call=[closed, {"command": broken, "timeout_s": 1, "on_error": "open"}])
+    failed, passed = Calling(daemon, echo("x"), {"name": "mcp__steady__pid", "arguments": {}}).results()
+    assert failed["error"]["code"] == "HOOK_FAILED"
+    assert passed["response"]
+
+
+def test_what_a_hook_leaves_behind_holds_up_nothing(tmp_path, with_hooks):
+    daemon = with_hooks(pre_call=[{"command": "MARK=hook-left-behind sleep 60 & echo '{}'"}])
+    begun = time.monotonic()
+    assert Calling(daemon, echo("x")).result()["response"]
+    assert time.monotonic() - begun < 20
+    wait_until(lambda: not processes_with("MARK=hook-left-behind"), what="the end of its child")
+
+
+def test_a_stop_does_not_wait_for_a_hook(with_hooks):
+    daemon = with_hooks(pre_call=[{"command": "MARK=hook-stopped sleep 50", "timeout_s": 55}])
+    call = Calling(daemon, echo("x"))
+    wait_until(lambda: processes_with("MARK=hook-stopped"), what="the hook")
+    assert daemon.control("stop")["interrupted"] == 1
+    assert call.result()["error"]["code"] == "INTERRUPTED"
+    wait_until(lambda: not processes_with("MARK=hook-stopped"), what="its end")
+
+
+def test_a_hook_is_no_client_and_no_approver(tmp_path, with_hooks):
+    ask = f"{sys.executable} -m toolsearchd.ctl --runtime-dir {tmp_path}/run approvals >&2; exit 2"
+    daemon = with_hooks(pre_call=[{"command": ask}])
+    error = Calling(daemon, echo("x")).result()["error"]
+    # It is refused before it asks; whether it still reads why depends on who is faster.
+    assert "NOT_ALLOWED" in error["message"] or "NO_DAEMON" in error["message"]
+
+
+def test_the_feed_shows_each_step(tmp_path, with_hooks):
+    daemon = with_hooks(pre_call=[hook(tmp_path, {}, match={"tool": "erase"})])
+    with agent(daemon) as wire:  # a session of its own, so that all its steps are seen
+        watcher = daemon.watch()
+        call = Calling(daemon, erase(n=1), wire=wire)
+        (prompt,) = daemon.pending()
+        daemon.approve(prompt)
+        assert call.result()["response"]
+        steps = []
+        while not steps or steps[-1]["step"] != "call":
+            event = watcher.recv()
+            if event.get("tool") == ERASE:
+                steps.append(event)
+    told = [(event["step"], event.get("state") or event.get("outcome")) for event in steps]
+    assert told == [
+        ("received", None),
+        ("hook", "ok"),
+        ("approval", "pending"),
+        ("approval", "approved"),
+        ("sent", None),
+        ("call", "ok"),
+    ]
+    assert {event["session"] for event in steps} == {wire.welcome["session"]}
