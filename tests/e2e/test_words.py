@@ -1,6 +1,7 @@
 """Languages and word lists of the person's own, from the config file to what a search finds."""
 
 import json
+import shlex
 
 import pytest
 
@@ -106,3 +107,26 @@ def test_a_file_that_cannot_be_used_changes_nothing_and_is_told(daemon, tmp_path
     wait_until(lambda: any("not UTF-8" in problem for problem in problems()), within_s=10)
     assert finds(daemon, "tweak") == ["t3"]
     assert "house.txt" in str(daemon.ctl("doctor")[1]["findings"])
+
+
+def test_a_start_from_the_kept_catalog_reads_queries_in_its_language(tmp_path):
+    listed, gate = tmp_path / "tools.json", tmp_path / "gate"
+    listed.write_text(json.dumps([{"name": "t1", "description": TOOLS["t1"]}]))
+    gate.touch()
+    server = shlex.join([(entry := zoo("steady", "--tools-from", listed))["command"], *entry["args"]])
+    command = f"while [ ! -e {gate} ]; do sleep 0.05; done; exec {server}"
+    languages = {"tools": {"tool_search": {"languages": "german"}}}
+    daemon = DaemonProcess(
+        tmp_path, servers={"s": {"command": "sh", "args": ["-c", command]}}, config=languages
+    )
+    with daemon:
+        daemon.wait_servers("s")
+        assert finds(daemon, "rechnung") == ["t1"]
+    gate.unlink()
+    with daemon.start():
+        assert daemon.server("s")["state"] == "starting"
+        assert finds(daemon, "rechnung") == ["t1"]
+    daemon.write_config(daemon.config | {"tools": {"tool_search": {"languages": "english"}}})
+    with daemon.start():
+        assert finds(daemon, "rechnung") == []
+        assert finds(daemon, "rechnungen") == ["t1"]

@@ -83,6 +83,13 @@ def test_nothing_new_costs_no_analysis_and_no_posting(snapshot):
         assert work.snapshot.indexes[name] is index
 
 
+def test_a_restored_catalog_is_read_by_the_analyzers_that_made_it(snapshot):
+    german = make_analyzer("default", {"languages": ["german"]})
+    again = restored(snapshot).read_by(ANALYZERS)
+    assert again.analyzers == {name: ANALYZERS[name] for name in again.indexes}
+    assert "default" not in again.read_by({"default": german}).analyzers
+
+
 def test_a_change_after_a_restart_equals_one_before_it(snapshot):
     found, words = sources()
     now = [*found[1:-1], msgspec.structs.replace(found[0], definitions=found[0].definitions[1:]), found[-1]]

@@ -55,7 +55,7 @@ class Cataloger:
         self._memo: dict[tuple[str, str], Analysis] = {}
         for name in snapshot.indexes:
             self._analyzers.setdefault(name, make_analyzer(name))
-        self.snapshot = snapshot
+        self.snapshot = snapshot.read_by(self._analyzers)
         self.on_snapshot: list[Callable[[int], None]] = []
         self.compile_ms = 0.0
 

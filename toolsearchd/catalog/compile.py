@@ -132,7 +132,7 @@ class SnapshotCompile:
             not self._new
             and not self._gone
             and previous.sources == self._sources
-            and previous.indexes.keys() == indexes.keys() == previous.analyzers.keys()
+            and previous.indexes.keys() == indexes.keys()
             and all(self._reusable(name, analyzer) for name, analyzer in self._analyzers.items())
         )
         yield True

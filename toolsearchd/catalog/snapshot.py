@@ -87,6 +87,25 @@ class Snapshot:
             analyzers={},
         )
 
+    def read_by(self, analyzers: Mapping[str, Analyzer]) -> Snapshot:
+        """The same catalog, its queries read by those of these analyzers that made its indexes."""
+        return Snapshot(
+            generation=self.generation,
+            sources=self.sources,
+            tools=self.tools,
+            digests=self.digests,
+            by_public=self.by_public,
+            docs_of=self.docs_of,
+            catalog_order=self.catalog_order,
+            name_order=self.name_order,
+            indexes=self.indexes,
+            analyzers={
+                name: analyzer
+                for name, analyzer in analyzers.items()
+                if name in self.indexes and self.indexes[name].fingerprint == analyzer.fingerprint
+            },
+        )
+
     def __len__(self) -> int:
         """Number of tools."""
         return len(self.catalog_order)
