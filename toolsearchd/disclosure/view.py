@@ -6,7 +6,7 @@ computed before it is asked for, and nothing twice; a new snapshot means a new v
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any
@@ -18,26 +18,22 @@ from toolsearchd.catalog.model import Source, Tool
 from toolsearchd.catalog.snapshot import Snapshot
 from toolsearchd.config.tool_search import ToolSearch
 from toolsearchd.disclosure import listing as listings
-from toolsearchd.disclosure.bridge import BRIDGE_NAMES, bridge_tools, function, search_description
+from toolsearchd.disclosure.bridge import bridge_tools, function, search_description
 from toolsearchd.disclosure.budget import listing_budget
 from toolsearchd.disclosure.dialects.base import Dialect
-from toolsearchd.disclosure.hints import NOT_FOUND, REPEATED, RETRY, hint_for
 from toolsearchd.disclosure.history import SearchHistory
 from toolsearchd.disclosure.listing_steps import Count
 from toolsearchd.disclosure.names import Names
-from toolsearchd.disclosure.requests import parse_limit, parse_names, parse_queries
 from toolsearchd.disclosure.sanitise import clipped, plain_line
 from toolsearchd.disclosure.texts import ToolTexts
 from toolsearchd.disclosure.tiers import fit_tokens, no_bridge_because, threshold_tokens, tier_of
-from toolsearchd.disclosure.tokens import chars4_of
-from toolsearchd.disclosure.view_listing import ViewListing, label_of, reason_of
+from toolsearchd.disclosure.view_listing import ViewListing
+from toolsearchd.disclosure.view_replies import ViewReplies
+from toolsearchd.disclosure.view_schemas import ViewSchemas
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.index.lexicon import Lexicon
-from toolsearchd.index.searcher import Group, Searcher
+from toolsearchd.index.searcher import Searcher
 from toolsearchd.limits import Limits
-
-SHOWN_NAME_CHARS = 200  # of a name that was asked for and does not exist
-NEAR_LOOKUPS = 8  # unknown names of one request that get near names; they cost a search each
 
 
 class Assembled(msgspec.Struct, frozen=True):
@@ -78,8 +74,8 @@ class View:
         self._texts.trim(len(snapshot))
         self._names = Names(snapshot, grant, dialect)
         self.mask = self._names.mask
-        self._schema_chars: int | None = None
-        self._entries: dict[int, tuple[str, dict[str, Any]]] = {}
+        self._replies = ViewReplies(self, self._texts)
+        self._schemas = ViewSchemas(self)
         self._listing = ViewListing(self, self._texts)
 
     def prepare(self) -> Iterator[None]:
@@ -91,7 +87,7 @@ class View:
                 self._texts.described(tool.definition)
                 yield
         if self._bridges and self.dialect.activation == "threshold":
-            yield from self._weigh_schemas()
+            yield from self._schemas.weigh()
         if self._bridges and self.dialect.prepare_of is not None:
             yield from self.dialect.prepare_of(self)
 
@@ -155,7 +151,7 @@ class View:
         return any(not source.available or not docs_of[source.name] for source in self.sources)
 
     @cached_property
-    def _searcher(self) -> Searcher:
+    def searcher(self) -> Searcher:
         ranker = self.settings.ranker
         ranker = ranker if ranker != "default" else self.dialect.ranker
         return self.snapshot.searcher(ranker, self.mask, self.lexicon)
@@ -165,12 +161,12 @@ class View:
         doc = self._names.exact(name)
         if doc is None and self.dialect.tool_of is not None:
             return self.dialect.tool_of(self, name)
-        return None if doc is None else self._tool(doc)
+        return None if doc is None else self.tool_at(doc)
 
     def resolve(self, name: str) -> Tool | None:
         """In any form that a person or a model writes, where the dialect allows that."""
         doc = self._names.resolve(name)
-        return None if doc is None else self._tool(doc)
+        return None if doc is None else self.tool_at(doc)
 
     def near_names(self, name: str, n: int = 3) -> list[str]:
         """Up to `n` names shown here that `name` may have meant. Costs a search."""
@@ -194,128 +190,24 @@ class View:
             near=self.near_names(name),
         )
 
-    # --- tool_search ----------------------------------------------------------------------------------
+    # --- tool_search and tool_describe ----------------------------------------------------------------
 
     def search(self, args: Mapping[str, Any], history: SearchHistory | None = None) -> dict[str, Any]:
         """The reply's fields. Raises BAD_ARGUMENTS or TOO_MANY.
 
         `history`: the session's; the daemon's own words say `repeat` and "not present" by it.
         """
-        settings, dialect = self.settings, self.dialect
-        queries = parse_queries(
-            args,
-            most=dialect.max_queries,
-            max_chars=self.limits.query_chars,
-            rules=dialect.argument_rules,
-        )
-        limit = parse_limit(args, default=settings.search_default_limit, most=settings.max_search_limit)
-        tools: dict[str, dict[str, Any]] = {}
-        if history is not None:
-            history.enter((self.snapshot.generation, self.grant))
-        hopeless = history is not None and history.is_hopeless
-        results = [self._group(query, limit, tools, hopeless) for query in queries]
-        if history is not None:
-            self._tell_repeats(results, history.note_search(results))
-        return {"queries": queries, "total_available": len(self), "results": results, "tools": tools}
-
-    def _tell_repeats(self, results: list[dict[str, Any]], times: list[int]) -> None:
-        """`repeat`: which time it is that this query gets this answer, from the second on."""
-        if not self.dialect.shows_near:
-            return
-        for group, time in zip(results, times, strict=True):
-            if time > 1:
-                group["repeat"] = time
-                if group["matches"]:
-                    group["hint"] = REPEATED
-
-    def _group(
-        self, query: str, limit: int, tools: dict[str, dict[str, Any]], hopeless: bool
-    ) -> dict[str, Any]:
-        found = self._searcher.search(query, limit)
-        matches = [self._entry(hit.doc) for hit in found.matches]
-        tools.update(matches)
-        group: dict[str, Any] = {"query": query, "matches": [name for name, _ in matches]}
-        if self.dialect.shows_near:
-            near = [self._entry(hit.doc) for hit in found.near]
-            tools.update(near)
-            group["near"] = [name for name, _ in near]
-            if found.unknown:
-                group["unknown"] = found.unknown
-            if found.absent_product:
-                group["absent_product"] = found.absent_product
-        if not matches and self.sources:
-            group["available_sources"] = self._source_lines
-            group["hint"] = self._hint(query, found, hopeless)
-        return group
-
-    def _hint(self, query: str, found: Group, hopeless: bool) -> str:
-        if not self.dialect.shows_near:
-            return RETRY
-        all_ready = all(source.available for source in self.sources)
-        return hint_for(query, found, all_ready=all_ready, hopeless=hopeless)
-
-    @cached_property
-    def _source_lines(self) -> list[dict[str, Any]]:
-        lines = []
-        for source in sorted(self.sources, key=lambda source: source.name):
-            count = len(self.snapshot.docs_of[source.name] & self.mask)
-            line: dict[str, Any] = {"name": label_of(self, source), "tool_count": count}
-            if not source.available:
-                line |= {"tool_count": count or source.declared_tools, "state": source.state}
-                line["reason"] = reason_of(source)
-            lines.append(line)
-        return lines
-
-    def _tool(self, doc: int) -> Tool:
-        tool = self.snapshot.tools[doc]
-        assert tool is not None
-        return tool
-
-    def _entry(self, doc: int) -> tuple[str, dict[str, Any]]:
-        """The name of a tool and what a search reply says of it."""
-        entry = self._entries.get(doc)
-        if entry is None:
-            tool = self._tool(doc)
-            found = self._texts.found(tool.definition)
-            told = {
-                "source": tool.kind if tool.server else "other",
-                "source_name": plain_line(self.dialect.source_name_of(tool)),
-                "description": found.description,
-                "required": found.required,
-            }
-            entry = self._entries[doc] = (self.name_of(tool), told)
-        return entry
-
-    # --- tool_describe --------------------------------------------------------------------------------
+        return self._replies.search(args, history)
 
     def describe(self, args: Mapping[str, Any], *, direct: Collection[str] = ()) -> dict[str, Any]:
         """The reply's fields; `direct`: names the agent lists itself. Raises BAD_ARGUMENTS or TOO_MANY."""
-        names = parse_names(args, most=self.dialect.max_names, rules=self.dialect.argument_rules)
-        tools: dict[str, Any] = {}
-        missing: list[str] = []
-        errors: dict[str, str] = {}
-        for name in names:
-            if name in direct or name in BRIDGE_NAMES:
-                errors[clipped(name, SHOWN_NAME_CHARS)] = "it is listed directly: call it without the bridge"
-            elif (tool := self.resolve(name)) is None:
-                missing.append(name)
-            else:
-                tools[self.name_of(tool)] = self._texts.described(tool.definition)
-        reply: dict[str, Any] = {"tools": tools}
-        if missing:
-            reply["not_found"] = [clipped(name, SHOWN_NAME_CHARS) for name in missing]
-            reply["hint"] = NOT_FOUND
-            if near := self._near_of(missing):
-                reply["near"] = near
-        if errors:
-            reply["errors"] = errors
-        return reply
+        return self._replies.describe(args, direct)
 
-    def _near_of(self, missing: Sequence[str]) -> dict[str, list[str]]:
-        if not self.dialect.shows_near:
-            return {}
-        near = {clipped(name, SHOWN_NAME_CHARS): self.near_names(name) for name in missing[:NEAR_LOOKUPS]}
-        return {name: found for name, found in near.items() if found}
+    def tool_at(self, doc: int) -> Tool:
+        """The tool of a doc id that is in the mask."""
+        tool = self.snapshot.tools[doc]
+        assert tool is not None
+        return tool
 
     # --- assemble -------------------------------------------------------------------------------------
 
@@ -334,8 +226,8 @@ class View:
         if self.dialect.count_by_chars or not self._bridges:
             return []
         texts = list(self._listing.texts_to_count(known)) if self._is_listed else []
-        if self.settings.enabled == "fit" and self._countable:
-            texts += self._schema_texts
+        if self.settings.enabled == "fit" and self._schemas.are_countable:
+            texts += self._schemas.texts
         return texts
 
     def weigh(self, count: Count) -> Iterator[None]:
@@ -426,11 +318,7 @@ class View:
 
     def eager_tokens(self, count: Count) -> int | None:
         """What all schemas would cost without the bridge; None where a description is too long to count."""
-        if self.dialect.count_by_chars:
-            for _ in self._weigh_schemas():
-                pass
-            return chars4_of(self._schema_chars or 0)
-        return sum(map(count, self._schema_texts)) if self._countable else None
+        return self._schemas.tokens(count)
 
     def _assembled_direct(self, budget: int, why: str) -> Assembled:
         fields: dict[str, Any] = {
@@ -457,24 +345,3 @@ class View:
         """The tool's definition as a model is given it."""
         described = self._texts.described(tool.definition)
         return function(self.name_of(tool), described["description"], described["parameters"])
-
-    def _weigh_schemas(self) -> Iterator[None]:
-        """Finds `_schema_chars`, a tool a step."""
-        if self._schema_chars is None:
-            chars = 0
-            for tool in self.granted_tools():
-                chars += len(msgspec.json.encode(self.direct(tool)).decode())
-                yield
-            self._schema_chars = chars
-
-    @cached_property
-    def _schema_texts(self) -> list[str]:
-        return [msgspec.json.encode(self.direct(tool)).decode() for tool in self.granted_tools()]
-
-    @cached_property
-    def _countable(self) -> bool:
-        longest = self.limits.analysed_bytes
-        return all(
-            len(tool.definition.description) <= longest and len(tool.definition.input_schema) <= longest
-            for tool in self.granted_tools()
-        )
