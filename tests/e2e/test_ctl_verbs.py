@@ -191,13 +191,20 @@ def test_watch_shows_real_names_until_interrupted(daemon, agent, as_json):
         text=True,
     )
     seen = []
+
+    def one_call():
+        """The lines of the first call that was watched from its beginning."""
+        lines = [line for line in list(seen) if ECHO in line]
+        begins = next((at for at, line in enumerate(lines) if "received" in line), len(lines))
+        return lines[begins : begins + 3]
+
     reader = threading.Thread(target=lambda: seen.extend(iter(watching.stdout.readline, "")))
     reader.start()
     try:
 
         def told():
             agent.call([{"name": ECHO, "arguments": {"text": "x"}}])
-            return sum(ECHO in line for line in list(seen)) > 3  # it may begin in the middle of one
+            return len(one_call()) == 3
 
         wait_until(told, what="the call shown")
     finally:
@@ -207,7 +214,7 @@ def test_watch_shows_real_names_until_interrupted(daemon, agent, as_json):
     assert watching.stderr.read() == ""
     watching.stdout.close()
     watching.stderr.close()
-    received, sent, call = [line for line in seen if ECHO in line][-3:]
+    received, sent, call = one_call()
     if as_json:
         assert [json.loads(line)["step"] for line in (received, sent, call)] == ["received", "sent", "call"]
         event = json.loads(call)
