@@ -73,6 +73,8 @@ def test_where_the_daemons_entry_stands(name, text, installed):
         ("vscode", '{\n  "servers": {\n    // none yet\n  }\n}'),
         ("vscode", '{\n  "servers": {\n    // of a\n    "a": {"command": "x"}, // with it\n  }, // end\n}'),
         ("vscode", '{"servers": {"a": {"command": "x"} /* with it */\n}}'),
+        ("vscode", '{"servers": {"s": {"url": "https://s.example/mcp"}, // of s\n"a": {"command": "x"}}}'),
+        ("vscode", '{"servers": {"a": {"command": "x"}, // of a\n"s": {"url": "https://s.example/mcp"}}}'),
         ("cursor", '{\n  "x": 1\n}'),
         ("hermes", "mcp_servers:\n  # of a\n  a:\n    command: x # y\n\n# apart\nz: 1"),
         ("codex", '# of a\n[mcp_servers.a]\ncommand = "x" # y\n\n# of z\n[z]\n'),

@@ -24,7 +24,7 @@ from toolsearchd.config.install.json_scan import TOKEN, Object, walk
 _AFTER = re.compile(r"[ \t]*(?://[^\r\n]*|/\*[^\r\n]*?\*/[ \t]*(?=[\r\n]))")  # the rest of an entry's line
 _LIST = re.compile(r"\[(?P<lead>\s*)(?:.*[^\s])?(?P<tail>\s*)\]", re.DOTALL)
 _INDENT = re.compile(r"[ \t]*")
-_BLANK_LINE = re.compile(r"[ \t]*(?:[\r\n]|$)")
+_BLANK_LINE = re.compile(r"[ \t]*[\r\n]")
 
 
 class _Chunk(msgspec.Struct):
@@ -112,11 +112,12 @@ def _rewritten(
                 kept += _additions(layout, add, pending, place)
                 pending = "" if add else pending
             continue
-        chunk.lead, pending = _joined(pending, chunk.lead, layout), ""
+        _prepend(pending, chunk, layout)
+        pending = ""
         kept.append(chunk)
     if place is None:
         kept += _additions(layout, add, pending, len(kept))
-    inside = _joined(pending, rest, layout)
+    inside = _joined(pending, rest + "}", layout)[:-1]
     if not kept:
         inside = inside if inside.strip() else ""
     elif not chunks:
@@ -126,15 +127,19 @@ def _rewritten(
     for at, chunk in enumerate(kept):
         comma = "," if at < len(kept) - 1 or ends_with_comma else ""
         body = _joined(body, chunk.lead + chunk.body + chunk.gap + comma + chunk.after, layout)
-    return text[: found.open + 1] + _joined(body, inside, layout) + text[found.close :]
+    return text[: found.open + 1] + _joined(body, inside + text[found.close :], layout)
 
 
 def _joined(before: str, after: str, layout: _Layout) -> str:
     """With a line end between them where what comes after would be in a comment."""
     last = before.rpartition("\n")[2]
-    if "//" in last and not _BLANK_LINE.match(after) and _ends_in_line_comment(last):
+    if after and "//" in last and not _BLANK_LINE.match(after) and _ends_in_line_comment(last):
         return before + layout.newline_lead + after.lstrip()
     return before + after
+
+
+def _prepend(before: str, chunk: _Chunk, layout: _Layout) -> None:
+    chunk.lead = _joined(before, chunk.lead + chunk.body, layout).removesuffix(chunk.body)
 
 
 def _ends_in_line_comment(line: str) -> bool:
@@ -144,7 +149,7 @@ def _ends_in_line_comment(line: str) -> bool:
 def _additions(layout: _Layout, add: Sequence[Addition], before: str, place: int) -> list[_Chunk]:
     new = [layout.chunk(one, is_first=not (place + at)) for at, one in enumerate(add)]
     if new:
-        new[0].lead = _joined(before, new[0].lead, layout)
+        _prepend(before, new[0], layout)
     return new
 
 
