@@ -37,6 +37,7 @@ from toolsearchd.limits import Limits
 log = logging.getLogger(__name__)
 
 _COUNTED_AT_ONCE = 200  # schemas: looking up what is known of them takes a millisecond
+_CALM_S = 1.0
 _KEPT_ASSEMBLIES = 256  # distinct (view, context, encoding) of one generation; 64 sessions, few variants each
 
 
@@ -104,6 +105,20 @@ class Evaluator:
             for key in tuple(self._in_use):
                 await self.assembled(key)
                 await trio.lowlevel.checkpoint()
+            # While servers come up, each view is the last for a moment only.
+            with trio.move_on_after(_CALM_S):
+                await self._work.wait()
+                continue
+            for view in tuple(self._views.values()):
+                await self._prepare_search(view)
+
+    async def _prepare_search(self, view: View) -> None:
+        """Does ahead what the view's first searches would have to do, unless there is news."""
+        slices = Slices(self._limits.compile_slice_s)
+        for _ in view.prepare_search():
+            await slices.breathe()
+            if self._work.is_set():
+                return
 
     async def prepare(self, key: ViewKey) -> None:
         """Waits until the index that the key's ranker needs is compiled."""
@@ -144,6 +159,7 @@ class Evaluator:
                 lexicon=self._lexicon(),
                 texts=self._texts,
             )
+            self._work.set()
         return view
 
     async def assembled(self, key: ViewKey) -> Assembled:

@@ -72,6 +72,7 @@ class View:
         self.limits = limits
         self._texts = texts or ToolTexts()
         self._texts.trim(len(snapshot))
+        self._is_search_prepared = False
         self._names = Names(snapshot, grant, dialect)
         self.mask = self._names.mask
         self._replies = ViewReplies(self, self._texts)
@@ -191,6 +192,12 @@ class View:
         )
 
     # --- tool_search and tool_describe ----------------------------------------------------------------
+
+    def prepare_search(self) -> Iterator[None]:
+        """The first searches' work, in steps; what was done stays done."""
+        if not self._is_search_prepared:
+            yield from self._searcher.prepare()
+            self._is_search_prepared = True
 
     def search(self, args: Mapping[str, Any], history: SearchHistory | None = None) -> dict[str, Any]:
         """The reply's fields. Raises BAD_ARGUMENTS or TOO_MANY.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -25,6 +26,10 @@ class HermesSearcher:
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
         self._impacts: dict[str, tuple[Positions, Scores]] = {}
+
+    def prepare(self) -> Iterator[None]:
+        """There is nothing to make ahead."""
+        return iter(())
 
     def search(self, query: str, limit: int) -> Group:
         tokens = self.analyzer.tokens(query)

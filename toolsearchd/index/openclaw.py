@@ -216,6 +216,10 @@ class OpenclawSearcher:
         self._id_of = id_of
         self._impacts: dict[str, tuple[Positions, Scores]] = {}
 
+    def prepare(self) -> Iterator[None]:
+        """There is nothing to make ahead."""
+        return iter(())
+
     def search(self, query: str, limit: int) -> Group:
         weights = query_terms(query)
         size = self.scope.size

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
@@ -36,6 +36,10 @@ class Searcher(Protocol):
     scope: Scope
 
     def search(self, query: str, limit: int) -> Group: ...
+
+    def prepare(self) -> Iterator[None]:
+        """Makes ahead, in steps of about 2 ms, what the first searches would have to make."""
+        ...
 
 
 def make_searcher(
