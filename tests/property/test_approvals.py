@@ -8,14 +8,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
-from toolsearchd.dispatch.approvals import (
-    Approvals,
-    Binding,
-    Now,
-    PromptState,
-    Question,
-    arguments_digest,
-)
+from toolsearchd.dispatch.approvals import Approvals
+from toolsearchd.dispatch.prompt import Binding, Now, PromptState, Question, arguments_digest
 from toolsearchd.errors import ToolsearchdError
 
 STEPS = int(os.environ.get("TOOLSEARCHD_PROPERTY_STEPS", "5000"))

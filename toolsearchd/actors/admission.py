@@ -18,10 +18,10 @@ from toolsearchd.catalog.model import Tool
 from toolsearchd.config.model import ServerSpec
 from toolsearchd.config.settings import Settings
 from toolsearchd.disclosure.sanitise import clipped
-from toolsearchd.dispatch.approvals import Binding, Question, arguments_digest
 from toolsearchd.dispatch.arguments import prepare
 from toolsearchd.dispatch.entry import Entry, Outcome
 from toolsearchd.dispatch.policy import Decision, decide, strictest
+from toolsearchd.dispatch.prompt import Binding, Question, arguments_digest
 from toolsearchd.dispatch.queue import Queue
 from toolsearchd.dispatch.shapes import CallRequest, Rules
 from toolsearchd.errors import ToolsearchdError

@@ -24,15 +24,8 @@ from toolsearchd.actors.peer import Peer
 from toolsearchd.actors.permits import Permits
 from toolsearchd.actors.prompts import notice, shown_permit, shown_prompt
 from toolsearchd.config.settings import Settings
-from toolsearchd.dispatch.approvals import (
-    Answer,
-    Approvals,
-    Binding,
-    Now,
-    Prompt,
-    PromptState,
-    Question,
-)
+from toolsearchd.dispatch.approvals import Answer, Approvals
+from toolsearchd.dispatch.prompt import Binding, Now, Prompt, PromptState, Question
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.protocol import messages

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from toolsearchd.actors.private_file import read_private, write_private
-from toolsearchd.dispatch.approvals import Standing
+from toolsearchd.dispatch.prompt import Standing
 
 log = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from toolsearchd.disclosure.sanitise import clipped, visible
-from toolsearchd.dispatch.approvals import Prompt, Standing
+from toolsearchd.dispatch.prompt import Prompt, Standing
 
 _SHOWN_BYTES = 64 * 1024  # of arguments in an event or a list; more is fetched by the approval's id
 _NOTICE_CHARS = 160  # of arguments in a notification
