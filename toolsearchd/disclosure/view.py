@@ -196,7 +196,7 @@ class View:
     def prepare_search(self) -> Iterator[None]:
         """The first searches' work, in steps; what was done stays done."""
         if not self._is_search_prepared:
-            yield from self._searcher.prepare()
+            yield from self.searcher.prepare()
             self._is_search_prepared = True
 
     def search(self, args: Mapping[str, Any], history: SearchHistory | None = None) -> dict[str, Any]:
