@@ -74,18 +74,14 @@ def test_rewritten_before_validation_and_approval(tmp_path, with_hooks):
     assert after["response"]["content"] == [{"type": "text", "text": "rewritten"}]
 
 
-@pytest.mark.parametrize(
-    "blocking",
-    [
-        {"command": "echo 'not today' >&2; exit 2"},
-        {"command": ["/bin/echo", '{"decision": "block", "reason": "not today"}']},
-    ],
-)
-def test_blocked(tmp_path, with_hooks, blocking):
-    daemon = with_hooks(pre_call=[blocking])
-    blocked, unknown = Calling(daemon, erase(n=1), {"name": "nonsense", "arguments": {}}).results()
-    assert (blocked["error"]["code"], blocked["error"]["reason"]) == ("DENIED", "hook")
-    assert "not today" in blocked["error"]["message"]
+def test_blocked(with_hooks):
+    by_status = {"command": "echo 'not today' >&2; exit 2", "match": {"arguments": {"n": 1}}}
+    by_answer = {"command": ["/bin/echo", '{"decision": "block", "reason": "not today"}']}
+    daemon = with_hooks(pre_call=[by_status, by_answer])
+    *blocked, unknown = Calling(daemon, erase(n=1), erase(n=2), {"name": "x", "arguments": {}}).results()
+    for result in blocked:
+        assert (result["error"]["code"], result["error"]["reason"]) == ("DENIED", "hook")
+        assert "not today" in result["error"]["message"]
     assert unknown["error"]["code"] == "TOOL_NOT_FOUND"
     assert daemon.pending(0)  # nobody was asked
 
@@ -98,16 +94,19 @@ def test_a_result_is_kept_back(tmp_path, with_hooks):
     assert seen(tmp_path)[0]["response"]["content"][0]["text"] == "x"
 
 
-@pytest.mark.parametrize(
-    "broken",
-    ["exit 1", "echo nonsense", "sleep 60", "/nonexistent/program", "cat /dev/zero"],
-)
-def test_one_that_fails(with_hooks, broken):
-    closed = {"command": broken, "timeout_s": 1, "match": {"tool": "echo"}}
-    daemon = with_hooks(pre_call=[closed, {"command": broken, "timeout_s": 1, "on_error": "open"}])
-    failed, passed = Calling(daemon, echo("x"), {"name": "mcp__steady__pid", "arguments": {}}).results()
-    assert failed["error"]["code"] == "HOOK_FAILED"
-    assert passed["response"]
+BROKEN = ("exit 1", "echo nonsense", "sleep 60", "/nonexistent/program", "cat /dev/zero")
+
+
+def test_one_that_fails(with_hooks):
+    def failing(command, on_error):
+        match = {"arguments": {"text": f"{on_error} {command}"}}
+        return {"command": command, "timeout_s": 1, "on_error": on_error, "match": match}
+
+    daemon = with_hooks(pre_call=[failing(c, on_error) for c in BROKEN for on_error in ("open", "closed")])
+    passed = Calling(daemon, *(echo(f"open {command}") for command in BROKEN)).results()
+    assert [text_of(result) for result in passed] == [f"open {command}" for command in BROKEN]
+    failed = Calling(daemon, *(echo(f"closed {command}") for command in BROKEN)).results()
+    assert {result["error"]["code"] for result in failed} == {"HOOK_FAILED"}
 
 
 def test_what_a_hook_leaves_behind_holds_up_nothing(tmp_path, with_hooks):

@@ -119,7 +119,7 @@ class Approvals:
             self._end(prompt, PromptState.UNANSWERED if prompt.heard else PromptState.UNHEARD)
             raise self._ended_error(prompt_id)
         if answer == "deny":
-            self._end(prompt, PromptState.DENIED, by=by, why="refused")
+            self._end(prompt, PromptState.DENIED, by=by)
             return prompt
         if needs_code or code is not None:
             self._check_code(prompt, code, by)
@@ -220,7 +220,8 @@ class Approvals:
         needs = f"{name} needs an approval ({prompt.question.rule})"
         match prompt.state:
             case PromptState.DENIED:
-                code, message = "DENIED", f"{name} was refused by {prompt.by}: {prompt.why}; nothing was sent"
+                why = f" ({prompt.why})" if prompt.why else ""
+                code, message = "DENIED", f"{name} was refused by {prompt.by}{why}; nothing was sent"
             case PromptState.UNHEARD:
                 code, message = (
                     "NO_APPROVER",
