@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -93,6 +93,7 @@ class _Blocking:
         self._frames = FrameDecoder(MAX_FRAME_BYTES)
         self._ids = itertools.count(1)
         self._events: list[Reply] = []
+        self.on_event: Callable[[Reply], None] = self._events.append  # of what comes while a request waits
 
     def request(self, op: str, **fields: Any) -> Reply:
         """Sends one request and waits for its reply."""
@@ -102,7 +103,7 @@ class _Blocking:
             reply = self._receive(op)
             if reply.get("id") == request_id or (reply.get("op") == "error" and "id" not in reply):
                 return raise_if_error(reply)
-            self._events.append(reply)
+            self.on_event(reply)
 
     def events(self) -> Iterator[Reply]:
         """Events as they come. Raises NO_DAEMON at the connection's end."""
@@ -239,7 +240,8 @@ class ControlClient(_Blocking):
         """The events that have come whole, without waiting for any."""
         while (payload := self._frames.next_payload()) is not None:
             self._events.append(msgspec.msgpack.decode(payload))
-        come, self._events = self._events, []
+        come = self._events[:]
+        self._events.clear()
         return come
 
     def __enter__(self) -> ControlClient:

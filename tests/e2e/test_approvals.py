@@ -434,3 +434,16 @@ def test_a_blocking_client_waits_for_the_answer(daemon):
         daemon.approve(prompt)
         thread.join(30)
     assert found[0]["success_count"] == 1
+
+
+def test_a_call_by_hand_says_what_it_waits_for(daemon):
+    command = [BIN / "toolsearchctl", "--runtime-dir", daemon.runtime_dir, "call", ERASE, "{}"]
+    with subprocess.Popen(
+        command, env=daemon.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as call:
+        hint = call.stderr.readline()
+        (prompt,) = daemon.pending()
+        assert f"toolsearchctl approve {prompt['approval']}" in hint
+        daemon.deny(prompt)
+        assert call.wait(30) == 1
+        assert "DENIED" in call.stderr.read()

@@ -30,6 +30,8 @@ def run(args: Namespace) -> int:
         # A person may write the name in any form: describing it tells the exact one.
         shown = list(session.describe([args.name]).get("tools", ()))
         name = shown[0] if len(shown) == 1 else args.name
+        session.on_event = _hint
+        session.subscribe(["approval_requested"])
         reply = session.call([{"name": name, "arguments": args.arguments}])
     if args.json:
         print_json(reply)
@@ -37,6 +39,16 @@ def run(args: Namespace) -> int:
         for slot in reply["results"]:
             _show(slot)
     return 1 if reply["error_count"] else 0
+
+
+def _hint(event: dict[str, Any]) -> None:
+    """Why nothing seems to happen, and what makes it go on."""
+    if event["op"] == "approval_requested":
+        approval = event["approval"]
+        complain(
+            f"waiting for an approval ({event['rule']}): `toolsearchctl approve {approval}` or "
+            f"`deny {approval}` in another terminal"
+        )
 
 
 def _show(slot: dict[str, Any]) -> None:
