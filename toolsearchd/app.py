@@ -75,7 +75,10 @@ class Daemon:
         self.activity = Activity()
         self.worker = Worker(limits, environ)
         self.warm_catalog = WarmCatalog(
-            state_dir=places.state_dir, snapshot=lambda: self.cataloger.snapshot, limits=limits
+            state_dir=places.state_dir,
+            snapshot=lambda: self.cataloger.snapshot,
+            settled=self.heap.trim,
+            limits=limits,
         )
         last = self.warm_catalog.load()
         self.fleet = Fleet(

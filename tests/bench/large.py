@@ -132,6 +132,7 @@ def main() -> None:
             )
             daemon.ctl("restart", "small")
             wait_until(lambda: found_new(daemon), within_s=60)
+            time.sleep(15)  # the catalog is written when it has been quiet
             after = rss_mb(daemon.process.pid)
             log = daemon.log.read_text()
         measured = json.loads(report.read_text())

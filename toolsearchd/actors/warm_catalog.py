@@ -29,11 +29,19 @@ _AT_LEAST_EVERY_S = 300.0  # … or after so long
 
 
 class WarmCatalog:
-    """`snapshot()`: the newest one."""
+    """`snapshot()`: the newest one. `settled()` runs in a thread when the catalog has been quiet."""
 
-    def __init__(self, *, state_dir: Path, snapshot: Callable[[], Snapshot], limits: Limits) -> None:
+    def __init__(
+        self,
+        *,
+        state_dir: Path,
+        snapshot: Callable[[], Snapshot],
+        settled: Callable[[], None],
+        limits: Limits,
+    ) -> None:
         self._path = state_dir / "catalog"
         self._snapshot = snapshot
+        self._settled = settled
         self._limits = limits
         self._saved = Snapshot.empty()
         self._changed = trio.Event()
@@ -62,6 +70,7 @@ class WarmCatalog:
                 with trio.move_on_after(_AT_LEAST_EVERY_S):
                     await self._quiet()
                 await self._save()
+                await trio.to_thread.run_sync(self._settled)
         finally:
             with trio.CancelScope(shield=True):
                 await self._save()

@@ -27,7 +27,7 @@ Stems = tuple[str, ...]  # a phrase, stemmed; all of it must occur
 _PREPARED_DOCS = 20_000  # more are not made ahead: seconds of work for what most sessions never ask
 _PREPARED_A_STEP = 15_000
 _TERMS_A_STEP = 500
-_CACHED_BYTES = 96 * 1024 * 1024  # per scope; past it what was not used for longest is computed again
+_CACHED_BYTES = 48 * 1024 * 1024  # per scope; past it what was not used for longest is computed again
 
 
 class Tuning(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,13 +65,13 @@ class Concept(NamedTuple):
         """Where the word is carried, or what stands for it. In no particular order."""
         if self.sum.dense is not None:
             return np.flatnonzero(self.sum.dense)
-        return self.sum.places[: self.df]
+        return self.sum.places
 
     def score_at(self, position: int) -> float:
         """The concept's score in a document; 0.0 where it is not carried."""
         if self.sum.dense is not None:
             return float(self.sum.dense[position])
-        at = np.flatnonzero(self.sum.places[: self.df] == position)
+        at = np.flatnonzero(self.sum.places == position)
         return float(self.sum.values[at[0]]) if len(at) else 0.0
 
     def carries(self, position: int) -> bool:

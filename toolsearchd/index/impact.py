@@ -34,18 +34,20 @@ class TermImpact(NamedTuple):
 
 
 class Sum(NamedTuple):
-    """What a word adds. With `size` documents in the scope:"""
+    """What a word adds to the documents that carry it, and what their names carry of it."""
 
-    places: npt.NDArray[np.intp]  # carriers (none where `dense` has them), then size + each that is named so
-    values: npt.NDArray[np.float64]  # the scores; then 1.0 or the partner's weight
+    places: npt.NDArray[np.intp]  # carriers, each once; none where `dense` has them
+    values: npt.NDArray[np.float64]  # their scores
+    named: npt.NDArray[np.intp]  # carriers that are named so
+    worth: npt.NDArray[np.float64]  # 1.0, or the partner's weight
     dense: Scores | None  # of a frequent word: its score by position
 
     @property
     def nbytes(self) -> int:
-        return self.places.nbytes + self.values.nbytes + (0 if self.dense is None else self.dense.nbytes)
+        return sum(array.nbytes for array in self if array is not None)
 
 
-NOTHING = Sum(np.zeros(0, np.intp), np.zeros(0), None)
+NOTHING = Sum(np.zeros(0, np.intp), np.zeros(0), np.zeros(0, np.intp), np.zeros(0), None)
 
 
 def both(one: TermImpact, other: TermImpact, idf: Callable[[int], float]) -> TermImpact:
@@ -76,14 +78,12 @@ def add_up(impacts: list[tuple[float, np.float32, TermImpact]], size: int) -> tu
         named = np.full(len(named_positions), np.float32(worth), np.float64)
     else:
         positions, scores, named_positions, named = _best(impacts, size)
-    df = len(positions)
+    df, names = len(positions), (named_positions.astype(np.intp), named.astype(np.float64))
     if df >= _DENSE_FROM and df * _DENSE_SHARE >= size:
         dense = np.zeros(size, np.float32)
         dense[positions] = scores
-        return df, Sum(named_positions.astype(np.intp) + size, named.astype(np.float64), dense)
-    places = np.concatenate((positions, named_positions), dtype=np.intp, casting="safe")
-    places[df:] += size
-    return df, Sum(places, np.concatenate((scores, named), dtype=np.float64), None)
+        return df, Sum(NOTHING.places, NOTHING.values, *names, dense)
+    return df, Sum(positions.astype(np.intp), scores.astype(np.float64), *names, None)
 
 
 def _best(

@@ -7,12 +7,11 @@ from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from toolsearchd.index import text
 from toolsearchd.index.analyzer import DefaultAnalyzer, is_compound
 from toolsearchd.index.concepts import Concept, Concepts, Stems, Tuning
-from toolsearchd.index.impact import NOTHING
+from toolsearchd.index.impact import NOTHING, Sum
 from toolsearchd.index.lexicon import Lexicon
 
 MAX_WORDS = 64  # a query of more content words names nothing by its 65th
@@ -32,8 +31,7 @@ class Plan(NamedTuple):
     absent_product: str | None
     total_idf: float  # of all words, unknown ones included
     gate: tuple[str, Concept] | None  # the rarest known word; among equals the same one in any order
-    places: npt.NDArray[np.intp]  # what the concepts add, one after the other (`impact.Sum`)
-    values: npt.NDArray[np.float64]
+    added: Sum  # what the concepts that are not dense add, one after the other
     ends: list[int]  # where each concept's places end
 
     @classmethod
@@ -57,14 +55,19 @@ class Plan(NamedTuple):
             absent_product,
             sum([concept.idf for concept in concepts]),
             max(known)[1:] if known else None,
-            np.concatenate([added.places for added in sums]),
-            np.concatenate([added.values for added in sums]),
+            Sum(
+                np.concatenate([added.places for added in sums]),
+                np.concatenate([added.values for added in sums]),
+                np.concatenate([added.named for added in sums]),
+                np.concatenate([added.worth for added in sums]),
+                None,
+            ),
             list(accumulate([len(added.places) for added in sums])),
         )
 
     def carried(self, position: int) -> float:
         """The idf of the words that a document carries."""
-        found = {bisect_right(self.ends, at) for at in (self.places == position).nonzero()[0].tolist()}
+        found = {bisect_right(self.ends, at) for at in (self.added.places == position).nonzero()[0].tolist()}
         return sum(
             [
                 concept.idf

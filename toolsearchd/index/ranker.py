@@ -75,16 +75,16 @@ class DefaultSearcher:
 
     def scores(self, plan: Plan) -> Scores:
         """Every document's score: its concepts added up, more for a tool whose name the query covers."""
-        size = self.scope.size
-        sums: Scores = np.bincount(plan.places, plan.values, 2 * size).astype(np.float64, copy=False)
-        scores, covered = sums[:size], sums[size:]
+        size, (places, values, named, worth, _) = self.scope.size, plan.added
+        # Of nothing, bincount makes integers.
+        scores: Scores = np.bincount(places, values, size).astype(np.float64, copy=False)
         for concept in plan.concepts:
             if concept.sum.dense is not None:
                 scores += concept.sum.dense
-        share = np.minimum(covered / self._name_lengths, 1.0)
-        share *= self.tuning.name_coverage
-        share += 1.0
-        scores *= share
+        if len(named):
+            share = np.bincount(named, worth, size).take(named) / self._name_lengths.take(named)
+            # A document that is named by several words stands in `named` as often, with one value.
+            scores[named] = scores.take(named) * (1.0 + self.tuning.name_coverage * np.minimum(share, 1.0))
         return scores
 
     def matches(self, plan: Plan, scores: Scores, limit: int, named: list[int]) -> list[int]:
