@@ -32,6 +32,6 @@ class Heap:
             gc.freeze()
 
     def trim(self) -> None:
-        """Gives free memory back: a large compile leaves a third of what it took. Takes 10 ms; for a thread."""
+        """Gives free memory back; a large compile leaves a third of what it took. 10 ms: for a thread."""
         if self._malloc_trim is not None:
             self._malloc_trim(0)
