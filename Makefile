@@ -8,7 +8,7 @@ PY := $(VENV)/bin/python
 UNIT_DIR ?= $(or $(XDG_CONFIG_HOME),$(HOME)/.config)/systemd/user
 UNITS := toolsearchd.socket toolsearchd-control.socket
 
-.PHONY: help demo test lint format bench bench-peers bench-stand-ins bench-listing bench-assemble soak units install-units uninstall-units clean
+.PHONY: help demo test lint format bench bench-peers bench-stand-ins bench-listing bench-assemble bench-large bench-warm-start soak units install-units uninstall-units clean
 
 help:
 	@echo "make demo    a first run: a private daemon with sample servers"
@@ -19,6 +19,8 @@ help:
 	@echo "make bench-stand-ins   eval through a daemon with stand-in servers beside eval on a file; DATA=DIR"
 	@echo "make bench-listing     what listings show of a catalog, by budget and by server; DATA=DIR…"
 	@echo "make bench-assemble    assemble beside ping, and the time to a new view after a change"
+	@echo "make bench-large       a daemon with 100,000 tools: its loop's lag, its memory, one server's change"
+	@echo "make bench-warm-start  from the start to the first answer, with 10,000 tools on the disk"
 	@echo "make soak    the long checks"
 	@echo "make install-units   systemd user units for this checkout's .venv; uninstall-units takes them out"
 
@@ -52,8 +54,14 @@ bench-listing: $(VENV)/test-installed
 bench-assemble: $(VENV)/test-installed
 	$(PY) -m tests.bench.assemble $(ARGS)
 
+bench-large: $(VENV)/test-installed
+	$(PY) -m tests.bench.large $(ARGS)
+
+bench-warm-start: $(VENV)/test-installed
+	$(PY) -m tests.bench.warm_start $(ARGS)
+
 soak: $(VENV)/node-installed
-	TOOLSEARCHD_PROPERTY_STEPS=50000 $(PY) -m pytest -q tests/property --hypothesis-profile=soak
+	TOOLSEARCHD_PROPERTY_STEPS=50000 TOOLSEARCHD_PROPERTY_ROUNDS=5000 $(PY) -m pytest -q tests/property --hypothesis-profile=soak
 	for turn in 1 2 3 4 5; do $(PY) -m pytest -q tests/e2e tests/actors || exit 1; done
 
 # The units with this checkout's programs in them, under build/systemd.

@@ -1,0 +1,74 @@
+"""A large compile leaves the loop to others: what waits is served between its steps."""
+
+import msgspec
+import trio
+
+from tests.bench.catalog import perturbed_tools
+from toolsearchd.actors.cataloger import Cataloger
+from toolsearchd.actors.worker import Worker
+from toolsearchd.catalog.definition import decode_definition
+from toolsearchd.catalog.model import Source
+from toolsearchd.catalog.snapshot import Snapshot
+from toolsearchd.limits import Limits
+
+TOOLS = 5_000
+
+
+def catalogs():
+    tools, _ = perturbed_tools(TOOLS)
+    definitions = [decode_definition(msgspec.json.encode(tool), Limits()) for tool in tools]
+    whole = Source(name="big", definitions=tuple(definitions))
+    return whole, msgspec.structs.replace(whole, definitions=whole.definitions[30:])
+
+
+async def turns_while_compiling(cataloger, source, held):
+    """How often another task had the loop until the catalog holds the source's tools."""
+    held[:] = [source]
+    turns = 0
+    cataloger.mark_dirty()
+    while len(cataloger.snapshot) != len(source.definitions):
+        await trio.lowlevel.checkpoint()
+        turns += 1
+    return turns
+
+
+async def test_others_have_turns_all_through_a_compile(nursery):
+    whole, less = catalogs()
+    held = []
+    limits = Limits()
+    cataloger = Cataloger(
+        sources=lambda: tuple(held),
+        options=dict,
+        worker=Worker(limits, {}),
+        limits=msgspec.structs.replace(limits, compile_inline_tools=TOOLS),
+        snapshot=Snapshot.empty(),
+    )
+    await nursery.start(cataloger.run)
+    # A slice is 2 ms and a tool takes a tenth of one: without slices there would be a handful of turns.
+    assert await turns_while_compiling(cataloger, whole, held) > 50
+    assert await turns_while_compiling(cataloger, less, held) > 2
+
+
+async def test_a_search_is_answered_from_the_old_catalog_while_the_new_one_compiles(nursery):
+    whole, less = catalogs()
+    held = [less]
+    limits = Limits()
+    cataloger = Cataloger(
+        sources=lambda: tuple(held),
+        options=dict,
+        worker=Worker(limits, {}),
+        limits=msgspec.structs.replace(limits, compile_inline_tools=TOOLS),
+        snapshot=Snapshot.empty(),
+    )
+    await nursery.start(cataloger.run)
+    old = cataloger.snapshot
+    held[:] = [whole]
+    cataloger.mark_dirty()
+    answered = 0
+    while cataloger.snapshot is old:
+        searcher = cataloger.snapshot.searcher("default", cataloger.snapshot.live)
+        assert searcher.search("create issue", 5).matches
+        answered += 1
+        await trio.lowlevel.checkpoint()
+    assert answered > 2
+    assert len(cataloger.snapshot) == TOOLS
