@@ -68,7 +68,7 @@ class Upstream:
     def spec(self, server):
         return None
 
-    async def call(self, server, tool, arguments, *, timeout_s, on_progress, check):
+    async def call(self, server, tool, arguments, *, timeout_s, on_progress, check, caller, replays):
         check()
         self.sent.append(tool)
         if self.hang:

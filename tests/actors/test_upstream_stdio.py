@@ -111,6 +111,49 @@ async def test_an_answer_that_nests_too_deeply_is_no_result(nursery):
     assert (await world.call("odd_results", kind="unknown_block"))["content"][0]["type"] == "hologram"
 
 
+async def test_a_call_that_only_reads_is_sent_once_more_when_its_connection_is_lost(nursery, tmp_path):
+    calls = tmp_path / "calls"
+    world = await World(misbehaving("dies_at_the_first_call", calls)).start(nursery)
+    await world.reach("dies_at_the_first_call", "ready")
+    assert text(await world.call("dies_at_the_first_call", replays=True)) == "ok"
+    assert calls.read_text() == "x\n" * 2
+
+
+async def test_a_call_that_may_write_is_never_sent_again(nursery, tmp_path):
+    calls = tmp_path / "calls"
+    world = await World(misbehaving("dies_at_the_first_call", calls)).start(nursery)
+    await world.reach("dies_at_the_first_call", "ready")
+    with pytest.raises(ToolsearchdError) as caught:
+        await world.call("dies_at_the_first_call")
+    assert caught.value.code == "INDETERMINATE"
+    assert caught.value.fields["outcome_uncertain"] is True
+    await world.reach("dies_at_the_first_call", "ready")
+    assert text(await world.call("dies_at_the_first_call")) == "ok"
+    assert calls.read_text() == "x\n" * 2
+
+
+async def test_no_call_is_sent_a_third_time(nursery):
+    world = await World(misbehaving("dies_when_called")).start(nursery)
+    await world.reach("dies_when_called", "ready")
+    await refused("INDETERMINATE", world.call, "dies_when_called", replays=True)
+    assert world.status("dies_when_called")["restarts"] <= 2
+
+
+async def test_what_may_not_be_sent_again_any_more_keeps_its_first_end(nursery, tmp_path):
+    world = await World(misbehaving("dies_at_the_first_call", tmp_path / "calls")).start(nursery)
+    await world.reach("dies_at_the_first_call", "ready")
+    looks = []
+
+    def check():
+        looks.append(1)
+        if len(looks) > 1:
+            raise ToolsearchdError("TOOL_CHANGED", "it is another one now")
+
+    options = {"timeout_s": 30, "check": check, "replays": True}
+    await refused("INDETERMINATE", world.fleet.call, "dies_at_the_first_call", "echo", {}, **options)
+    assert len(looks) == 2
+
+
 async def test_a_huge_answer_fails_its_call_only(nursery):
     world = await World(misbehaving("huge_result")).start(nursery)
     await world.reach("huge_result", "ready")

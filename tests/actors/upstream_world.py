@@ -17,9 +17,9 @@ from toolsearchd.upstream.fleet import Fleet
 QUICK = {"first_connect_delays_s": (0.05,), "reconnect_delays_s": (0.05, 0.05), "list_min_interval_s": 0.05}
 
 
-def misbehaving(mode, **more):
+def misbehaving(mode, *args, **more):
     """The spec of a server of `misbehaving.py`, named after its mode."""
-    entry = zoo("misbehaving", mode)
+    entry = zoo("misbehaving", mode, *args)
     return stdio(mode, entry["command"], *entry["args"], **more)
 
 
@@ -62,8 +62,10 @@ class World:
         await until(lambda: self.status(name)["state"] in states)
         return self.status(name)
 
-    async def call(self, name, timeout_s=30, tool="echo", on_progress=None, **arguments):
-        return await self.fleet.call(name, tool, arguments, timeout_s=timeout_s, on_progress=on_progress)
+    async def call(self, name, timeout_s=30, tool="echo", on_progress=None, replays=False, **arguments):
+        return await self.fleet.call(
+            name, tool, arguments, timeout_s=timeout_s, on_progress=on_progress, replays=replays
+        )
 
 
 async def until(condition, within_s=30):

@@ -422,6 +422,26 @@ def dies_when_called():
     serve(on_call=lambda message: os._exit(3))
 
 
+def dies_at_the_first_call():
+    """Of all its lives: the file named by the second argument remembers, a line a call. A third one names
+    a file with its tools."""
+    calls, *files = sys.argv[2:]
+    tools = [TOOL]
+    for name in files:
+        with open(name) as file:
+            tools = json.load(file)
+
+    def call(message):
+        with open(calls, "a+") as file:
+            file.write("x\n")
+            file.seek(0)
+            if len(file.readlines()) == 1:
+                os._exit(3)
+        answer(message, {"content": [{"type": "text", "text": "ok"}]})
+
+    serve(tools, on_call=call)
+
+
 def deaf():
     """Reads nothing more after the first call."""
     serve(on_call=lambda message: hang())

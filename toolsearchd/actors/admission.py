@@ -20,6 +20,7 @@ from toolsearchd.config.settings import Settings
 from toolsearchd.disclosure.sanitise import clipped
 from toolsearchd.dispatch.arguments import prepare
 from toolsearchd.dispatch.entry import Entry, Outcome
+from toolsearchd.dispatch.parallel import BARRIER, Footprint, footprint
 from toolsearchd.dispatch.policy import Decision, decide, strictest
 from toolsearchd.dispatch.prompt import Binding, Question, arguments_digest
 from toolsearchd.dispatch.queue import Queue
@@ -81,9 +82,11 @@ class Upstream(Protocol):
         timeout_s: float,
         on_progress: Callable[[float, float | None, str | None], None] | None = None,
         check: Callable[[], None],
+        caller: str,
+        replays: bool,
     ) -> dict[str, Any]:
-        """MCP's `CallToolResult` as a map. `check` is asked right before the send: what it raises ends the
-        call unsent. Raises `ToolsearchdError`."""
+        """MCP's `CallToolResult` as a map. `check` is asked right before each send: what it raises ends the
+        call unsent. `replays`: it may be sent again after a lost connection. Raises `ToolsearchdError`."""
 
 
 class Passage:
@@ -98,6 +101,7 @@ class Passage:
         self.binding: Binding | None = None
         self.permit: Permit | None = None  # where the policy asks
         self.sent = False
+        self.began_at = 0.0  # monotonic seconds; 0: it was ended before its turn
 
     @property
     def who(self) -> dict[str, Any]:
@@ -188,6 +192,31 @@ class Admission:
         if passage.permit is not None:
             passage.permit.use(self._binding(passage.caller, tool, _sent(passage.arguments or {})))
         passage.sent = True
+
+    def footprint_before(self, passage: Passage, request: CallRequest) -> Footprint:
+        """What the call seems to touch, before hooks and repairs. Raises TOOL_NOT_FOUND or TOOL_CHANGED."""
+        return self._footprint(passage.caller.tool_to_call(request.name), {})
+
+    def footprint_of(self, passage: Passage) -> Footprint:
+        """What the admitted call touches."""
+        assert passage.tool is not None
+        return self._footprint(passage.tool, passage.arguments or {})
+
+    def _footprint(self, tool: Tool, arguments: dict[str, Any]) -> Footprint:
+        spec = self._spec(tool)
+        if spec is None:
+            return BARRIER
+        return footprint(
+            arguments,
+            read_only=tool.definition.read_only,
+            trusted=spec.trust == "full",
+            server_is_parallel=spec.supports_parallel_tool_calls,
+        )
+
+    def only_reads(self, tool: Tool) -> bool:
+        """Does it say so, and is its server trusted to?"""
+        spec = self._spec(tool)
+        return tool.definition.read_only is True and spec is not None and spec.trust == "full"
 
     def _decide(
         self, profile: str, tool: Tool, spec: ServerSpec | None, arguments: dict[str, Any]

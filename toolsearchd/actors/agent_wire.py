@@ -15,8 +15,8 @@ from typing import Any
 
 import trio
 
-from toolsearchd.actors.dispatcher import OnProgress
 from toolsearchd.actors.peer import Peer
+from toolsearchd.actors.sender import OnProgress
 from toolsearchd.actors.session import Session
 from toolsearchd.actors.sessions import Sessions
 from toolsearchd.actors.stream import PeerStalledError, PeerStream

@@ -1,9 +1,9 @@
-"""Carries out calls: admit, then send, each entry in turn.
+"""Carries out calls: admits each entry in turn, and sends it beside those before it where both allow that.
 
-What may run is the queue's word, and what is let through `Admission`'s. Owns a task per open batch and a
-cancel scope per started entry. Batches live here and not in the session's task: an agent that goes away does
-not tear down what its server is doing. Receives synchronous `submit` and `stop` from sessions; delivers each
-batch's reply through the callback it was given, once.
+What may run is the queue's word, what is let through `Admission`'s, what runs beside what `parallel`'s. Owns
+a task per open batch. Batches live here and not in the session's task: an agent that goes away does not tear
+down what its server is doing. Receives synchronous `submit` and `stop` from sessions; delivers each batch's
+reply through the callback it was given, once.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Hashable
-from functools import partial
 from typing import Any
 
 import trio
@@ -21,8 +20,9 @@ from toolsearchd.actors.admission import Admission, Caller, Passage, Upstream, r
 from toolsearchd.actors.approver import Approver
 from toolsearchd.actors.hooks import Hooks
 from toolsearchd.actors.journal import Journal
-from toolsearchd.catalog.model import Tool
+from toolsearchd.actors.sender import OnProgress, Sender
 from toolsearchd.dispatch.entry import Entry, EntryState, Outcome
+from toolsearchd.dispatch.parallel import Footprint, may_join
 from toolsearchd.dispatch.queue import INDETERMINATE_BY_STOP, Queue
 from toolsearchd.dispatch.shapes import CallRequest
 from toolsearchd.errors import ToolsearchdError
@@ -31,24 +31,27 @@ from toolsearchd.limits import Limits
 log = logging.getLogger(__name__)
 
 Deliver = Callable[[dict[str, Any]], None]
-OnProgress = Callable[[Entry, float, float | None, str | None], None]
 
 
-class _Started:
-    """A sent call: its scope, and its outcome once `ended` is set. The first outcome stands."""
+class _Beside:
+    """The entries of one batch that are on their way, and what each touches."""
 
     def __init__(self) -> None:
-        self.scope = trio.CancelScope()
-        self.ended = trio.Event()
-        self.outcome = INDETERMINATE_BY_STOP
+        self._running: dict[Entry, Footprint] = {}
+        self._changed = trio.Event()
 
-    def end(self, outcome: Outcome) -> bool:
-        """False where it has ended already."""
-        if self.ended.is_set():
-            return False
-        self.outcome = outcome
-        self.ended.set()
-        return True
+    async def wait_room(self, footprint: Footprint) -> None:
+        """Until a call that touches this may run beside all that run."""
+        while not may_join(footprint, self._running.values()):
+            await self._changed.wait()
+
+    def add(self, entry: Entry, footprint: Footprint) -> None:
+        self._running[entry] = footprint
+
+    def remove(self, entry: Entry) -> None:
+        del self._running[entry]
+        changed, self._changed = self._changed, trio.Event()
+        changed.set()
 
 
 class Dispatcher:
@@ -63,22 +66,20 @@ class Dispatcher:
         activity: Activity,
         limits: Limits,
     ) -> None:
-        self._upstream = upstream
         self._approver = approver
         self._admission = admission
-        self._hooks = hooks
         self._journal = journal
         self._activity = activity
         self._limits = limits
         self._nursery: trio.Nursery | None = None
         self._admitting: dict[Entry, trio.CancelScope] = {}
-        self._started: dict[Entry, _Started] = {}
+        self._sender = Sender(upstream=upstream, admission=admission, hooks=hooks, limits=limits)
         self._queues: set[Queue] = set()
         self._draining = False
-        self.late_answers = 0
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         async with trio.open_nursery() as self._nursery:
+            await self._nursery.start(self._sender.run)
             task_status.started()
             await trio.sleep_forever()
 
@@ -103,7 +104,7 @@ class Dispatcher:
         for entry in stopped.interrupted:
             self._give_up(entry)
         for entry in stopped.running:
-            self._abandon(entry)
+            self._sender.end(entry, INDETERMINATE_BY_STOP)
         counts = {"interrupted": len(stopped.interrupted), "running": len(stopped.running)}
         self._tell("stop", caller, counts)
         return counts
@@ -132,27 +133,16 @@ class Dispatcher:
                 if entry.state is EntryState.QUEUED:
                     queue.finish(entry, Outcome.failed(_SHUTDOWN))
                     self._give_up(entry)
-        with trio.move_on_after(self._limits.drain_s):
-            while self._started:
-                await trio.sleep(0.01)
-        for entry in tuple(self._started):
-            self._abandon(entry)
-        with trio.move_on_after(1):  # for the cancellations to reach their servers
-            while self._started:
-                await trio.sleep(0.01)
+        await self._sender.drain()
 
     def _give_up(self, entry: Entry) -> None:
-        """The entry will not be sent: nobody is asked about it any more, and no hook either."""
+        """The entry will not be sent: nobody is asked about it any more, no hook either, and it waits for
+        its server no longer."""
         self._approver.withdraw(entry)
         if entry in self._admitting:
             self._admitting[entry].cancel()
-
-    def _abandon(self, entry: Entry) -> None:
-        """Ends the wait for a started entry; the server is told to cancel, its late answer is dropped."""
-        started = self._started.get(entry)
-        if started is not None:
-            started.end(INDETERMINATE_BY_STOP)
-            started.scope.cancel()
+        assert entry.outcome is not None
+        self._sender.end(entry, entry.outcome)
 
     async def _run_batch(
         self,
@@ -162,24 +152,56 @@ class Dispatcher:
         deliver: Deliver,
         on_progress: OnProgress | None,
     ) -> None:
-        batch = entries[0].batch
-        for entry, request in zip(entries, requests, strict=True):
-            if entry.state is not EntryState.QUEUED:
-                self._tell_end(Passage(caller, entry), 0)
-                continue
-            started = time.monotonic()
-            self._publish("received", caller, entry)
-            passage = Passage(caller, entry)
-            outcome = await self._run_entry(passage, request, on_progress)
-            caller.queue.finish(entry, outcome)  # a stop that came first has given it its outcome
-            self._tell_end(passage, round((time.monotonic() - started) * 1000, 1))
+        batch, beside = entries[0].batch, _Beside()
+        async with trio.open_nursery() as nursery:
+            for entry, request in zip(entries, requests, strict=True):
+                passage = Passage(caller, entry)
+                if entry.state is EntryState.QUEUED:
+                    await self._begin(passage, request, beside, nursery, on_progress)
+                else:
+                    self._tell_end(passage)
         if not caller.queue.batches:
             self._queues.discard(caller.queue)
         deliver(batch.reply())
 
-    def _tell_end(self, passage: Passage, ms: float) -> None:
+    async def _begin(
+        self,
+        passage: Passage,
+        request: CallRequest,
+        beside: _Beside,
+        nursery: trio.Nursery,
+        on_progress: OnProgress | None,
+    ) -> None:
+        """Returns when the next entry may be looked at; this one may still be on its way then."""
+        caller, entry = passage.caller, passage.entry
+        self._publish("received", caller, entry)
+        passage.began_at = time.monotonic()
+        refusal = await self._wait_admitted(passage, request, beside)
+        if refusal is not None or entry.state is not EntryState.QUEUED:
+            self._finish(passage, refusal)
+            return
+        beside.add(entry, self._admission.footprint_of(passage))
+
+        async def run() -> None:
+            outcome = await self._sender.wait_outcome(passage, request, started, on_progress)
+            self._finish(passage, outcome)
+            beside.remove(entry)
+
+        def started() -> None:
+            self._publish("sent", caller, entry)
+
+        nursery.start_soon(run)
+
+    def _finish(self, passage: Passage, outcome: Outcome | None) -> None:
+        """Gives the entry its outcome, unless a stop that came first has given it one."""
+        if outcome is not None:
+            passage.caller.queue.finish(passage.entry, outcome)
+        self._tell_end(passage)
+
+    def _tell_end(self, passage: Passage) -> None:
         caller, entry = passage.caller, passage.entry
         assert entry.outcome is not None
+        ms = round((time.monotonic() - passage.began_at) * 1000, 1) if passage.began_at else 0
         end = {"ms": ms, "outcome": entry.outcome.error["code"] if entry.outcome.error else "ok"}
         self._publish("call", caller, entry, **end)
         self._journal.record("call", self._record(passage) | end)
@@ -192,109 +214,27 @@ class Dispatcher:
     def _record(self, passage: Passage) -> dict[str, Any]:
         return passage.record(with_arguments=self._journal.writes_arguments)
 
-    async def _run_entry(
-        self, passage: Passage, request: CallRequest, on_progress: OnProgress | None
-    ) -> Outcome:
-        """The entry's outcome; whatever goes wrong is one, and reaches no other entry."""
+    async def _wait_admitted(self, passage: Passage, request: CallRequest, beside: _Beside) -> Outcome | None:
+        """What bars the entry, None where it may be sent. Returns early where it is stopped meanwhile."""
         if request.error is not None:
             return Outcome(error=request.error)
-        try:
-            await self._wait_admitted(passage, request)
-        except ToolsearchdError as error:
-            return refused(passage.caller, error)
-        except Exception as error:  # a bug here must cost this entry only
-            log.exception("preparing a call of %s failed", request.name)
-            return Outcome.failed(ToolsearchdError("INTERNAL", f"preparing the call failed: {error!r}"))
-        if not passage.caller.queue.start(passage.entry):
-            assert passage.entry.outcome is not None
-            return passage.entry.outcome
-        self._publish("sent", passage.caller, passage.entry)
-        return await self._run_started(passage, request, on_progress)
-
-    async def _wait_admitted(self, passage: Passage, request: CallRequest) -> None:
-        """Returns early where the entry is stopped meanwhile: then it can't be started."""
         with trio.CancelScope() as scope:
             self._admitting[passage.entry] = scope
             try:
+                # Nobody is asked, and no hook runs, before it is this entry's turn.
+                await beside.wait_room(self._admission.footprint_before(passage, request))
                 await self._admission.wait_admitted(passage, request)
                 if passage.permit is not None:  # no call that somebody had to approve goes unrecorded
                     await self._journal.wait_recorded("approved", self._record(passage))
+                await beside.wait_room(self._admission.footprint_of(passage))
+            except ToolsearchdError as error:
+                return refused(passage.caller, error)
+            except Exception as error:  # a bug here must cost this entry only
+                log.exception("preparing a call of %s failed", request.name)
+                return Outcome.failed(ToolsearchdError("INTERNAL", f"preparing the call failed: {error!r}"))
             finally:
                 del self._admitting[passage.entry]
-
-    async def _run_started(
-        self, passage: Passage, request: CallRequest, on_progress: OnProgress | None
-    ) -> Outcome:
-        """The started entry's outcome. A stop ends the wait at once, however long cancelling takes below."""
-        assert self._nursery is not None
-        started = _Started()
-        self._started[passage.entry] = started
-        self._nursery.start_soon(self._send, started, passage, request, on_progress)
-        await started.ended.wait()
-        return started.outcome
-
-    async def _send(
-        self, started: _Started, passage: Passage, request: CallRequest, on_progress: OnProgress | None
-    ) -> None:
-        tool = passage.tool
-        assert tool is not None
-        with started.scope:
-            try:
-                try:
-                    outcome = _outcome_of(tool, await self._answer(passage, tool, request, on_progress))
-                except ToolsearchdError as error:
-                    outcome = refused(passage.caller, error)
-                if passage.sent:
-                    outcome = await self._hooked(passage, tool, outcome)
-            except ToolsearchdError as error:
-                outcome = refused(passage.caller, error)
-            except Exception as error:  # a bug below must cost this entry only
-                log.exception("the call of %s failed", tool.public_name)
-                outcome = Outcome.failed(ToolsearchdError("INTERNAL", f"the call failed: {error!r}"))
-            if not started.end(outcome):
-                self.late_answers += 1
-        self._started.pop(passage.entry, None)
-
-    async def _hooked(self, passage: Passage, tool: Tool, outcome: Outcome) -> Outcome:
-        """What the caller is told, behind the hooks. Raises what keeps the outcome back."""
-        known = {"error": outcome.error} if outcome.error is not None else {"response": outcome.response}
-        told = await self._hooks.run_post(passage.who, tool, passage.arguments or {}, known)
-        return outcome if told is None else _outcome_of(tool, told)
-
-    async def _answer(
-        self, passage: Passage, tool: Tool, request: CallRequest, on_progress: OnProgress | None
-    ) -> dict[str, Any]:
-        """The tool's result, from the server or, for a tool of the agent's own, from the agent."""
-        arguments = passage.arguments or {}
-        check = partial(self._admission.check, passage, request)
-        if tool.kind == "plugin":
-            check()
-            timeout_s = self._limits.call_timeout_s
-            return await passage.caller.call_own(tool.name, arguments, timeout_s=timeout_s)
-
-        def report(progress: float, total: float | None, message: str | None) -> None:
-            assert on_progress is not None
-            on_progress(passage.entry, progress, total, message)
-
-        spec = self._upstream.spec(tool.server)
-        return await self._upstream.call(
-            tool.server,
-            tool.name,
-            arguments,
-            timeout_s=spec.timeout_s if spec else self._limits.call_timeout_s,
-            on_progress=report if on_progress is not None else None,
-            check=check,
-        )
+        return None
 
 
 _SHUTDOWN = ToolsearchdError("INTERRUPTED", "the daemon stopped before this entry was sent; nothing happened")
-
-
-def _outcome_of(tool: Tool, result: dict[str, Any]) -> Outcome:
-    if not result.get("isError"):
-        return Outcome(response=result)
-    texts = [block.get("text", "") for block in result.get("content", ()) if block.get("type") == "text"]
-    message = " ".join(texts).strip() or "the tool reported an error without a text"
-    return Outcome.failed(
-        ToolsearchdError("TOOL_ERROR", message[:2000], tool=tool.public_name, response=result)
-    )

@@ -15,9 +15,10 @@ import msgspec
 
 from toolsearchd.actors.activity import Activity
 from toolsearchd.actors.approver import Approver
-from toolsearchd.actors.dispatcher import Deliver, Dispatcher, OnProgress
+from toolsearchd.actors.dispatcher import Deliver, Dispatcher
 from toolsearchd.actors.evaluator import Evaluator, ViewKey
 from toolsearchd.actors.peer import Peer
+from toolsearchd.actors.sender import OnProgress
 from toolsearchd.actors.shelf import Shelf
 from toolsearchd.actors.standing import Standing, Told
 from toolsearchd.catalog.model import Tool

@@ -26,6 +26,7 @@ from toolsearchd.config.model import ServerSpec
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.upstream.listing import Listing, ListingCheck
+from toolsearchd.upstream.lost import PERHAPS, LostError
 from toolsearchd.upstream.stdio import BAD_LINE_CODE, TOO_LARGE_CODE
 
 OnProgress = Callable[[float, float | None, str | None], None]
@@ -133,7 +134,7 @@ class Connection:
                 return await self.session._dispatcher.send_raw_request(method, message["params"], options)  # type: ignore[arg-type]
             except MCPError as error:
                 raise self._as_ours(error, method) from error
-        raise ToolsearchdError("INDETERMINATE", f"no answer to {method} within {timeout_s:g} s{_PERHAPS}")
+        raise ToolsearchdError("INDETERMINATE", f"no answer to {method} within {timeout_s:g} s{PERHAPS}")
 
     def _as_ours(self, error: MCPError, method: str) -> ToolsearchdError:
         code, text = error.error.code, str(error.error.message)[:2000]
@@ -145,15 +146,12 @@ class Connection:
             if not text.startswith("SSE stream "):  # that one concerns one request
                 self.lost.set()
             if text.startswith("Session terminated"):
-                return ToolsearchdError("SERVER_UNAVAILABLE", "the server has ended the session")
+                return LostError("SERVER_UNAVAILABLE", "the server has ended the session")
             if code == _CONNECTION_CLOSED:
-                return ToolsearchdError("INDETERMINATE", f"the server went away during {method}{_PERHAPS}")
+                return LostError("INDETERMINATE", f"the server went away during {method}{PERHAPS}")
         return ToolsearchdError(
             "SERVER_ERROR", text or "the server gave an error without words", server_code=code
         )
-
-
-_PERHAPS = ": it may have happened"
 
 
 def _reporting(on_progress: OnProgress) -> Any:

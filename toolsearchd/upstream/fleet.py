@@ -125,6 +125,8 @@ class Fleet:
         timeout_s: float,
         on_progress: OnProgress | None = None,
         check: Callable[[], None] = lambda: None,
+        caller: str = "",
+        replays: bool = False,
     ) -> dict[str, Any]:
         """MCP's `CallToolResult` as a map. Raises `ToolsearchdError`; see `Upstream.call`."""
         member = self._members.get(server)
@@ -132,7 +134,13 @@ class Fleet:
             reason = member.source().reason if member else "not configured any more"
             raise ToolsearchdError("SERVER_UNAVAILABLE", f"{server}: {reason}", server=server)
         return await member.upstream.call(
-            tool, arguments, timeout_s=timeout_s, on_progress=on_progress, check=check
+            tool,
+            arguments,
+            timeout_s=timeout_s,
+            on_progress=on_progress,
+            check=check,
+            caller=caller,
+            replays=replays,
         )
 
     # --- making it so -----------------------------------------------------------------------------

@@ -23,8 +23,10 @@ from toolsearchd.limits import Limits
 from toolsearchd.upstream.backoff import Backoff, Breaker, ChangeBudget
 from toolsearchd.upstream.lines import LineReader
 from toolsearchd.upstream.listing import Listing, listing_of
+from toolsearchd.upstream.lost import LostError
 from toolsearchd.upstream.process import ServerProcess, StderrRing
 from toolsearchd.upstream.sdk import load_sdk
+from toolsearchd.upstream.slots import FairSlots
 from toolsearchd.upstream.words import words_of, words_of_spawn_error
 
 if TYPE_CHECKING:
@@ -34,8 +36,11 @@ log = logging.getLogger(__name__)
 
 _PROVEN_S = 180.0  # a session that held this long was no accident (the reference's keepalive interval)
 # Nothing reached the server: the call says nothing about it.
-_NOT_SENT = frozenset(("SERVER_UNAVAILABLE", "INVALID_ARGUMENTS", "TOOL_CHANGED", "TOOL_NOT_FOUND", "STALE"))
+_NOT_SENT = frozenset(
+    ("SERVER_UNAVAILABLE", "INVALID_ARGUMENTS", "TOOL_CHANGED", "TOOL_NOT_FOUND", "STALE", "INTERRUPTED")
+)
 _WAIT_S = 5.0  # what a call waits for a server that is coming back (the reference's)
+_REPLAY_WAIT_S = 15.0  # … and one that is to be sent again (the reference's)
 
 
 class _FailedError(RuntimeError):
@@ -64,7 +69,7 @@ class Upstream:
         self._backoff = Backoff(limits)
         self._breaker = Breaker(limits)
         self._change_budget = ChangeBudget(limits)
-        self._slots = trio.CapacityLimiter(spec.max_concurrency)
+        self._slots = FairSlots(spec.max_concurrency)
         self._connection: Connection | None = None
         self._process: ServerProcess | None = None
         self._awaited = trio.Event()  # someone wants it now: a lazy server's call, a restart
@@ -116,7 +121,7 @@ class Upstream:
             "protocol": connection.protocol if connection else "",
             "server_info": plain_line(connection.server_info) if connection else "",
             "in_flight": self.in_flight,
-            "queued": self._slots.statistics().tasks_waiting,
+            "queued": self._slots.waiting,
             "restarts": max(0, self.starts - 1),
             "last_error": self.last_error,
             "stderr_tail": self.stderr.tail(),
@@ -129,7 +134,7 @@ class Upstream:
     def update(self, spec: ServerSpec) -> None:
         """Other keys of the same server: nothing is restarted."""
         old, self.spec = self.spec, spec
-        self._slots.total_tokens = spec.max_concurrency
+        self._slots.total = spec.max_concurrency
         if (old.include, old.exclude) != (spec.include, spec.exclude):
             self._tools_changed.set()
             if self._connection is None:
@@ -151,44 +156,76 @@ class Upstream:
         arguments: dict[str, Any],
         *,
         timeout_s: float,
-        on_progress: OnProgress | None,
+        on_progress: OnProgress | None = None,
         check: Callable[[], None] = lambda: None,
+        caller: str = "",
+        replays: bool = False,
     ) -> dict[str, Any]:
-        """`check` is asked right before the send, after all waiting: what it raises ends the call unsent.
+        """`check` is asked right before each send, after all waiting: what it raises ends the call unsent.
 
-        Raises `ToolsearchdError`: SERVER_UNAVAILABLE provably not sent, INDETERMINATE perhaps done.
+        `caller`: whose turn it is where calls wait for the server. `replays`: it may be sent once more where
+        the connection is lost before the answer. Raises `ToolsearchdError`: SERVER_UNAVAILABLE provably not
+        sent, INDETERMINATE perhaps done.
         """
-        connection = await self._wait_connected()
+        await self._wait_connected(_WAIT_S)
+        try:
+            async with self._slots.held(caller):
+
+                async def send(wait_s: float) -> dict[str, Any]:
+                    connection = await self._wait_connected(wait_s)
+                    self._check_breaker()
+                    return await self._send(connection, tool, arguments, timeout_s, on_progress, check)
+
+                try:
+                    return await send(_WAIT_S)
+                except LostError as lost:
+                    if not replays:
+                        raise
+                    try:
+                        return await send(_REPLAY_WAIT_S)
+                    except ToolsearchdError as error:
+                        if error.code in _NOT_SENT:  # so what is known is how the first one ended
+                            raise lost from None
+                        raise
+        except ToolsearchdError as error:
+            raise ToolsearchdError(
+                error.code, error.message, **error.fields | {"server": self.spec.name}
+            ) from error
+
+    def _check_breaker(self) -> None:
         if not self._breaker.admits(trio.current_time()):
             raise ToolsearchdError(
                 "SERVER_UNAVAILABLE",
                 f"{self.spec.name} failed {self._limits.breaker_failures} calls in a row; "
                 f"it is asked again in {self._breaker.opens_for_s(trio.current_time()):.0f} s",
-                server=self.spec.name,
             )
+
+    async def _send(
+        self,
+        connection: Connection,
+        tool: str,
+        arguments: dict[str, Any],
+        timeout_s: float,
+        on_progress: OnProgress | None,
+        check: Callable[[], None],
+    ) -> dict[str, Any]:
+        """One request and its answer; the breaker, which has admitted it, learns how it went."""
         ok: bool | None = None  # whether the call says that the server works; None: it says nothing
         try:
-            async with self._slots:
-                if connection.lost.is_set():
-                    raise self._unavailable()
-                check()
-                self.in_flight += 1
-                try:
-                    result = await connection.call(
-                        tool, arguments, timeout_s=timeout_s, on_progress=on_progress
-                    )
-                finally:
-                    self.in_flight -= 1
-                    self._last_used = trio.current_time()
+            check()
+            self.in_flight += 1
+            try:
+                result = await connection.call(tool, arguments, timeout_s=timeout_s, on_progress=on_progress)
+            finally:
+                self.in_flight -= 1
+                self._last_used = trio.current_time()
             ok = not result.get("isError")
             self._backoff.proven()
             return result
         except ToolsearchdError as error:
             if error.code not in _NOT_SENT:
                 ok = False
-            raise ToolsearchdError(
-                error.code, error.message, **error.fields | {"server": self.spec.name}
-            ) from error
+            raise
         finally:
             if ok is None:
                 self._breaker.abandoned()
@@ -200,20 +237,24 @@ class Upstream:
             "SERVER_UNAVAILABLE", f"{self.spec.name} is {self.state}: {self.reason}", server=self.spec.name
         )
 
-    async def _wait_connected(self) -> Connection:
-        """The connection. A lazy server is started; one that comes back soon is waited for. A call never
-        hastens the next try of one that failed: an agent in a loop must not drive a crash loop."""
+    async def _wait_connected(self, patience_s: float) -> Connection:
+        """A connection that holds. A lazy server is started; one that comes back
+        within `patience_s` is waited for. A call never hastens the next try of one that failed: an agent in a
+        loop must not drive a crash loop."""
+        soon_s = patience_s
         if self.state == "not_started":
             self._awaited.set()
             patience_s = self.spec.connect_timeout_s
-        else:
-            patience_s = _WAIT_S
         with trio.move_on_after(patience_s):
-            while self._connection is None and self._is_coming_within(_WAIT_S):
+            while not self._is_usable() and self._is_coming_within(soon_s):
                 await self._changed.wait()
-        if self._connection is None:
+        if not self._is_usable():
             raise self._unavailable()
+        assert self._connection is not None
         return self._connection
+
+    def _is_usable(self) -> bool:
+        return self._connection is not None and not self._connection.lost.is_set()
 
     def _is_coming_within(self, seconds: float) -> bool:
         if self.state == "failed" and self._retry_at is not None:

@@ -1,0 +1,174 @@
+"""Sends an admitted entry and waits for what becomes of it.
+
+An entry is started when its request goes out: while it waits for its server, or for its turn there, a stop
+ends it unsent. Owns a cancel scope per entry on its way; whatever goes wrong with one reaches no other.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import trio
+
+from toolsearchd.actors.admission import Admission, Passage, Upstream, refused
+from toolsearchd.actors.hooks import Hooks
+from toolsearchd.catalog.model import Tool
+from toolsearchd.dispatch.entry import Entry, EntryState, Outcome
+from toolsearchd.dispatch.queue import INDETERMINATE_BY_STOP
+from toolsearchd.dispatch.shapes import CallRequest
+from toolsearchd.errors import ToolsearchdError
+from toolsearchd.limits import Limits
+
+log = logging.getLogger(__name__)
+
+OnProgress = Callable[[Entry, float, float | None, str | None], None]
+
+
+class _Flight:
+    """An entry on its way: its scope, and its outcome once `ended` is set. The first outcome stands."""
+
+    def __init__(self) -> None:
+        self.scope = trio.CancelScope()
+        self.ended = trio.Event()
+        self.outcome = INDETERMINATE_BY_STOP
+
+    def end(self, outcome: Outcome) -> bool:
+        """False where it has ended already."""
+        if self.ended.is_set():
+            return False
+        self.outcome = outcome
+        self.ended.set()
+        return True
+
+
+class Sender:
+    def __init__(self, *, upstream: Upstream, admission: Admission, hooks: Hooks, limits: Limits) -> None:
+        self._upstream = upstream
+        self._admission = admission
+        self._hooks = hooks
+        self._limits = limits
+        self._flights: dict[Entry, _Flight] = {}
+        self._nursery: trio.Nursery | None = None
+        self.late_answers = 0
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        async with trio.open_nursery() as self._nursery:
+            task_status.started()
+            await trio.sleep_forever()
+
+    async def wait_outcome(
+        self,
+        passage: Passage,
+        request: CallRequest,
+        started: Callable[[], None],
+        on_progress: OnProgress | None,
+    ) -> Outcome:
+        """The entry's outcome; `started` is called when it is sent. `end` ends the wait at once, however long
+        cancelling takes below."""
+        assert self._nursery is not None
+        if passage.entry.outcome is not None:
+            return passage.entry.outcome
+        flight = self._flights[passage.entry] = _Flight()
+        self._nursery.start_soon(self._fly, flight, passage, request, started, on_progress)
+        await flight.ended.wait()
+        return flight.outcome
+
+    def end(self, entry: Entry, outcome: Outcome) -> None:
+        """Ends the wait for an entry on its way; a server that has it is told to cancel, its late answer is
+        dropped."""
+        flight = self._flights.get(entry)
+        if flight is not None:
+            flight.end(outcome)
+            flight.scope.cancel()
+
+    async def drain(self) -> None:
+        """`drain_s` for what is on its way, then its end."""
+        with trio.move_on_after(self._limits.drain_s):
+            while self._flights:
+                await trio.sleep(0.01)
+        for entry in tuple(self._flights):
+            self.end(entry, INDETERMINATE_BY_STOP)
+        with trio.move_on_after(1):  # for the cancellations to reach their servers
+            while self._flights:
+                await trio.sleep(0.01)
+
+    async def _fly(
+        self,
+        flight: _Flight,
+        passage: Passage,
+        request: CallRequest,
+        started: Callable[[], None],
+        on_progress: OnProgress | None,
+    ) -> None:
+        tool = passage.tool
+        assert tool is not None
+        with flight.scope:
+            try:
+                try:
+                    check = partial(self._start, passage, request, started)
+                    outcome = _outcome_of(tool, await self._answer(passage, tool, check, on_progress))
+                except ToolsearchdError as error:
+                    outcome = refused(passage.caller, error)
+                if passage.sent:
+                    outcome = await self._hooked(passage, tool, outcome)
+            except ToolsearchdError as error:
+                outcome = refused(passage.caller, error)
+            except Exception as error:  # a bug below must cost this entry only
+                log.exception("the call of %s failed", tool.public_name)
+                outcome = Outcome.failed(ToolsearchdError("INTERNAL", f"the call failed: {error!r}"))
+            if not flight.end(outcome):
+                self.late_answers += 1
+        self._flights.pop(passage.entry, None)
+
+    def _start(self, passage: Passage, request: CallRequest, started: Callable[[], None]) -> None:
+        """The last look, right before a send. Raises what keeps the request back."""
+        entry = passage.entry
+        if entry.state is EntryState.ENDED or entry.stopping:
+            raise ToolsearchdError("INTERRUPTED", "stopped before it was sent")
+        self._admission.check(passage, request)
+        if passage.caller.queue.start(entry):  # else it is sent for the second time
+            started()
+
+    async def _hooked(self, passage: Passage, tool: Tool, outcome: Outcome) -> Outcome:
+        """What the caller is told, behind the hooks. Raises what keeps the outcome back."""
+        known = {"error": outcome.error} if outcome.error is not None else {"response": outcome.response}
+        told = await self._hooks.run_post(passage.who, tool, passage.arguments or {}, known)
+        return outcome if told is None else _outcome_of(tool, told)
+
+    async def _answer(
+        self, passage: Passage, tool: Tool, check: Callable[[], None], on_progress: OnProgress | None
+    ) -> dict[str, Any]:
+        """The tool's result, from the server or, for a tool of the agent's own, from the agent."""
+        caller, arguments = passage.caller, passage.arguments or {}
+        if tool.kind == "plugin":
+            check()
+            return await caller.call_own(tool.name, arguments, timeout_s=self._limits.call_timeout_s)
+
+        def report(progress: float, total: float | None, message: str | None) -> None:
+            assert on_progress is not None
+            on_progress(passage.entry, progress, total, message)
+
+        spec = self._upstream.spec(tool.server)
+        return await self._upstream.call(
+            tool.server,
+            tool.name,
+            arguments,
+            timeout_s=spec.timeout_s if spec else self._limits.call_timeout_s,
+            on_progress=report if on_progress is not None else None,
+            check=check,
+            caller=caller.session_id,
+            replays=self._admission.only_reads(tool),
+        )
+
+
+def _outcome_of(tool: Tool, result: dict[str, Any]) -> Outcome:
+    if not result.get("isError"):
+        return Outcome(response=result)
+    texts = [block.get("text", "") for block in result.get("content", ()) if block.get("type") == "text"]
+    message = " ".join(texts).strip() or "the tool reported an error without a text"
+    return Outcome.failed(
+        ToolsearchdError("TOOL_ERROR", message[:2000], tool=tool.public_name, response=result)
+    )
