@@ -104,7 +104,7 @@ class World:
     def spec(self, server):
         return None
 
-    async def call(self, server, tool, arguments, *, timeout_s, on_progress, check):
+    async def call(self, server, tool, arguments, *, timeout_s, on_progress, check, caller, replays):
         await trio.sleep(self.random.uniform(0, 0.5))
         check()
         n = arguments["n"]
