@@ -32,17 +32,22 @@ async def turns_while_compiling(cataloger, source, held):
     return turns
 
 
-async def test_others_have_turns_all_through_a_compile(nursery):
-    whole, less = catalogs()
-    held = []
-    limits = Limits()
-    cataloger = Cataloger(
+def cataloger_of(held):
+    """A cataloger of the sources in the list `held`, which compiles all of them in the daemon itself."""
+    limits = msgspec.structs.replace(Limits(), compile_inline_tools=TOOLS)
+    return Cataloger(
         sources=lambda: tuple(held),
         options=dict,
         worker=Worker(limits, {}),
-        limits=msgspec.structs.replace(limits, compile_inline_tools=TOOLS),
+        limits=limits,
         snapshot=Snapshot.empty(),
     )
+
+
+async def test_others_have_turns_all_through_a_compile(nursery):
+    whole, less = catalogs()
+    held = []
+    cataloger = cataloger_of(held)
     await nursery.start(cataloger.run)
     # A slice is 2 ms and a tool takes a tenth of one: without slices there would be a handful of turns.
     assert await turns_while_compiling(cataloger, whole, held) > 50
@@ -52,22 +57,14 @@ async def test_others_have_turns_all_through_a_compile(nursery):
 async def test_a_search_is_answered_from_the_old_catalog_while_the_new_one_compiles(nursery):
     whole, less = catalogs()
     held = [less]
-    limits = Limits()
-    cataloger = Cataloger(
-        sources=lambda: tuple(held),
-        options=dict,
-        worker=Worker(limits, {}),
-        limits=msgspec.structs.replace(limits, compile_inline_tools=TOOLS),
-        snapshot=Snapshot.empty(),
-    )
+    cataloger = cataloger_of(held)
     await nursery.start(cataloger.run)
     old = cataloger.snapshot
     held[:] = [whole]
     cataloger.mark_dirty()
     answered = 0
     while cataloger.snapshot is old:
-        searcher = cataloger.snapshot.searcher("default", cataloger.snapshot.live)
-        assert searcher.search("create issue", 5).matches
+        assert old.searcher("default", old.live).search("create issue", 5).matches
         answered += 1
         await trio.lowlevel.checkpoint()
     assert answered > 2

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 _MAX_LINKS = 40  # as the kernel
 
@@ -43,36 +42,6 @@ def read_config(path: Path, max_bytes: int) -> str | None:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UnreadableError(f"is not UTF-8 (byte {error.start})") from error
-
-
-def write_private(path: Path, data: bytes) -> None:
-    """Replaces the file, whole or not at all, readable by its owner only. Raises OSError.
-
-    Blocks until it is on the disk. One writer at a time for one path.
-    """
-    with replacing(path) as file:
-        file.write(data)
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A new file that takes the place of `path` when the block ends well, and is removed when it does not.
-
-    Readable by its owner only; leaving the block waits until it is on the disk. Raises OSError.
-    """
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    new = path.with_name(f"{path.name}.new")
-    new.unlink(missing_ok=True)
-    fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(fd, "wb") as file:
-        try:
-            yield file
-        except BaseException:
-            new.unlink(missing_ok=True)
-            raise
-        file.flush()
-        os.fsync(fd)
-    new.replace(path)
 
 
 class WatchPoints(NamedTuple):

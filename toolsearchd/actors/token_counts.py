@@ -12,7 +12,7 @@ from pathlib import Path
 
 import trio
 
-from toolsearchd.actors.files import write_private
+from toolsearchd.actors.private_file import write_private
 from toolsearchd.actors.worker import Worker
 from toolsearchd.disclosure.tokens import VOCABULARIES, fingerprint, is_estimated, whole_characters
 from toolsearchd.disclosure.tokens_known import KnownCounts

@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 import trio
 
-from toolsearchd.actors.files import replacing
+from toolsearchd.actors.private_file import open_private, replacing
 from toolsearchd.actors.slices import Slices
 from toolsearchd.catalog.snapshot import Snapshot
 from toolsearchd.catalog.stored import dump_snapshot, load_snapshot
@@ -49,10 +49,10 @@ class WarmCatalog:
     def load(self) -> Snapshot:
         """The last catalog, empty where none can be read. Blocks: for the start, before any actor."""
         try:
-            with self._path.open("rb") as file:
-                self._saved = load_snapshot(_sections(file))
-        except FileNotFoundError:
-            log.debug("no catalog of an earlier run")
+            file = open_private(self._path)
+            if file is not None:
+                with file:
+                    self._saved = load_snapshot(_sections(file))
         except (OSError, ValueError) as error:
             log.warning("%s is not used, tools are found as their servers come up: %s", self._path, error)
         return self._saved
