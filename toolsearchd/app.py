@@ -156,8 +156,10 @@ class Daemon:
             open_session=self.sessions.open,
             close_session=self.sessions.close,
             limits=limits,
+            servers=self.fleet,
             load_sdk=load_sdk,
         )
+        self.fleet.on_told = self.door.hear
         watcher.on_change.append(self._config_changed)
         self.cataloger.on_snapshot.append(self._snapshot_changed)
         self._stop = trio.Event()

@@ -42,6 +42,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     discover_timeout_s: float = 2.0
     tools_per_server: int = 20_000  # the largest real one seen has 2,540
     list_pages: int = 1_000
+    offers_timeout_s: float = 20.0  # a server's list of prompts or resources: all clients' lists wait for it
     list_changes: int = 10  # of one server in list_change_window_s; a list that flips more often is frozen
     list_change_window_s: float = 60.0
     list_min_interval_s: float = 1.0  # list_changed storms: one listing in flight, one pending

@@ -40,7 +40,9 @@ def text_result(text):
 class Catalog:
     """What all sessions of a test see: `tools` maps a tool to what a call of it does."""
 
-    def __init__(self, tools, *, direct=False, listing=""):
+    def __init__(self, tools, *, direct=False, listing="", offers=None):
+        """`offers`: server → (method, params) → result, of what is no tool."""
+        self.offers = offers or {}
         self.tools = tools
         self.direct = direct
         self.listing = listing
@@ -53,9 +55,17 @@ class Catalog:
         for session in self.sessions:
             session.notify("catalog_changed", {"generation": 2})
 
+    def capabilities(self, server):
+        return frozenset(("prompts", "resources", "completions"))
+
+    async def request(self, server, method, params, *, timeout_s, client):
+        await trio.lowlevel.checkpoint()
+        return await self.offers[server](method, params, client)
+
 
 class View:
-    def __init__(self, tools):
+    def __init__(self, tools, servers=()):
+        self.granted_servers = tuple(servers)
         self._tools = {tool.public_name: tool for tool in tools}
 
     def tool_named(self, name):
@@ -75,6 +85,7 @@ class Session:
         self.hello = hello
         self.events = set()
         self.emit = None
+        self.client_side = None
         self.queue = Queue(LIMITS.queued_entries)
         self.stops = []
         self.forms = False
@@ -84,7 +95,7 @@ class Session:
 
     @property
     def view(self):
-        return View(self.catalog.tools)
+        return View(self.catalog.tools, self.catalog.offers)
 
     bridge = Interpreter.verbs
 
@@ -234,7 +245,9 @@ async def open_door(catalog, *, hello=None, limits=LIMITS, first_bytes=b""):
             catalog.sessions.append(session)
             return session
 
-        door = McpDoor(open_session=open_session, close_session=catalog.closed.append, limits=limits)
+        door = McpDoor(
+            open_session=open_session, close_session=catalog.closed.append, limits=limits, servers=catalog
+        )
         stream = PeerStream(ours, limits)
 
         async def serve():

@@ -44,6 +44,7 @@ class Caller:
     session_id, client, profiles, may_decide = "s1", "hermes", ("default",), False
     peer = Peer(os.getpid(), os.getuid(), "")
     argument_rules = "hermes"
+    client_side = None
 
     def __init__(self, tools):
         self.queue = Queue(LIMITS.queued_entries)
@@ -68,7 +69,7 @@ class Upstream:
     def spec(self, server):
         return None
 
-    async def call(self, server, tool, arguments, *, timeout_s, on_progress, check, caller, replays):
+    async def call(self, server, tool, arguments, *, timeout_s, on_progress, check, caller, replays, client):
         check()
         self.sent.append(tool)
         if self.hang:

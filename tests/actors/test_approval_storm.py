@@ -36,6 +36,7 @@ UNSENT = {"INTERRUPTED", "DENIED", "NO_APPROVER", "APPROVAL_TIMEOUT", "TOOL_CHAN
 
 class Caller:
     client, profiles, may_decide, argument_rules = "storm", ("default",), True, "default"
+    client_side = None
     peer = Peer(os.getpid(), os.getuid(), "")
 
     def __init__(self, world, number):
@@ -104,7 +105,7 @@ class World:
     def spec(self, server):
         return None
 
-    async def call(self, server, tool, arguments, *, timeout_s, on_progress, check, caller, replays):
+    async def call(self, server, tool, arguments, *, timeout_s, on_progress, check, caller, replays, client):
         await trio.sleep(self.random.uniform(0, 0.5))
         check()
         n = arguments["n"]

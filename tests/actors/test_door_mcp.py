@@ -33,7 +33,13 @@ async def test_initialize_opens_the_session_under_the_clients_own_name(catalog, 
     async with open_door(catalog) as peer:
         result = await peer.initialize("some-editor", version)
         assert result["protocolVersion"] == version
-        assert result["capabilities"] == {"tools": {"listChanged": True}}
+        assert result["capabilities"] == {
+            "tools": {"listChanged": True},
+            "prompts": {"listChanged": True},
+            "resources": {"listChanged": True, "subscribe": True},
+            "completions": {},
+            "logging": {},
+        }
         assert "tool_search" in result["instructions"]
         assert catalog.sessions[0].hello.client == "some-editor"
         assert await peer.answer(1, "ping") == {}

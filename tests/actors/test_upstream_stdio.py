@@ -177,7 +177,7 @@ async def test_a_flood_of_progress_is_thinned_and_the_call_answered(nursery):
     seen, began = [], time.monotonic()
     result = await world.call("progress_flood", on_progress=lambda *step: seen.append(step))
     assert text(result) == "flooded"
-    assert 1 <= len(seen) <= world.limits.progress_per_s * (time.monotonic() - began) + 1
+    assert 1 <= len(seen) <= world.limits.progress_per_s * (time.monotonic() - began) + 4  # a burst first
 
 
 async def test_a_call_nobody_answers_runs_out_and_its_slot_is_free(nursery):

@@ -105,10 +105,10 @@ def progress(token):
 
 def test_progress_is_thinned_for_each_call():
     gate = ProgressGate(4)
-    admitted = [at for at in range(1000) if gate.admits(progress(1), at / 1000)]
-    assert len(admitted) == 4
-    assert gate.admits(progress(2), 0.999)
-    assert not gate.admits(progress(2), 0.999)
+    admitted = [at for at in range(10_000, 20_000) if gate.admits(progress(1), at / 1000)]
+    assert len(admitted) == 3 + 40  # a burst, then four a second
+    assert admitted[:4] == [10_000, 10_001, 10_002, 10_003]
+    assert [gate.admits(progress(2), 20.0) for _ in range(5)] == [True, True, True, True, False]
 
 
 def test_other_messages_pass_and_odd_tokens_do_not():

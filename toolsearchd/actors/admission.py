@@ -47,6 +47,7 @@ class Caller(Protocol):
     client: str
     peer: Peer
     queue: Queue
+    client_side: Any  # its client, as servers ask it for something; None: it can't be asked
 
     @property
     def profiles(self) -> tuple[str, ...]:
@@ -84,9 +85,11 @@ class Upstream(Protocol):
         check: Callable[[], None],
         caller: str,
         replays: bool,
+        client: Any,
     ) -> dict[str, Any]:
         """MCP's `CallToolResult` as a map. `check` is asked right before each send: what it raises ends the
-        call unsent. `replays`: it may be sent again after a lost connection. Raises `ToolsearchdError`."""
+        call unsent. `replays`: it may be sent again after a lost connection. `client` is asked what the
+        server asks meanwhile. Raises `ToolsearchdError`."""
 
 
 class Passage:

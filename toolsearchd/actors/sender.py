@@ -161,6 +161,7 @@ class Sender:
             check=check,
             caller=caller.session_id,
             replays=self._admission.only_reads(tool),
+            client=caller.client_side,
         )
 
 

@@ -90,6 +90,7 @@ class Session:
         self.events: set[str] = set()  # what it subscribed to
         self.emit: Callable[[str, dict[str, Any]], None] | None = None  # how its wire sends an event
         self.ask: Callable[[str, dict[str, Any]], None] | None = None  # … one that is not to be dropped
+        self.client_side: Any = None  # its client, as servers ask it for something, where its wire can
 
     # --- what the dispatcher asks ---------------------------------------------------------------
 
@@ -361,7 +362,7 @@ class Session:
 
     def close(self) -> None:
         """The peer is gone: what waits is interrupted, what runs goes on to its end, unheard."""
-        self.emit = self.ask = None
+        self.emit = self.ask = self.client_side = None
         self._shelf.close()
         self._dispatcher.leave(self)
 

@@ -64,14 +64,15 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True):
         docs = BitMap()
         for source in self.sources(snapshot):
             docs |= snapshot.docs_of[source.name]
-        if self._all_tools:
+        if self.has_all_tools:
             return docs
         tools = snapshot.tools
         return BitMap(doc for doc in docs if (tool := tools[doc]) is not None and self.allows_tool(tool))
 
     @property
-    def _all_tools(self) -> bool:
-        return self.tools == ALL and all(grant._all_tools for grant in self.narrower)
+    def has_all_tools(self) -> bool:
+        """Does it take in whole servers?"""
+        return self.tools == ALL and all(grant.has_all_tools for grant in self.narrower)
 
     def _allows_server(self, name: str) -> bool:
         return any(fnmatchcase(name, glob) for glob in self.servers) and all(

@@ -145,6 +145,15 @@ class View:
     def sources(self) -> list[Source]:
         return self.grant.sources(self.snapshot)
 
+    @cached_property
+    def granted_servers(self) -> tuple[str, ...]:
+        """The MCP servers whose prompts and resources go with the grant, in catalog order: where it names
+        tools, those of which it names one."""
+        docs_of, names = self.snapshot.docs_of, (s.name for s in self.sources if s.kind == "mcp")
+        if self.grant.has_all_tools:
+            return tuple(names)
+        return tuple(name for name in names if docs_of[name].intersection_cardinality(self.mask))
+
     @property
     def _may_get_tools(self) -> bool:
         """Is a granted source not up yet, or without a tool so far?"""

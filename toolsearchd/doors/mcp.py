@@ -16,7 +16,9 @@ import msgspec
 import trio
 
 from toolsearchd.disclosure.dialects.base import Calls, Verb
+from toolsearchd.doors.offers import Servers
 from toolsearchd.doors.tools import View
+from toolsearchd.doors.watches import Watches
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.messages import Hello
 
@@ -25,6 +27,7 @@ class Session(Protocol):
     """An agent's session, as far as the door drives it."""
 
     events: set[str]
+    client_side: Any  # who is asked what a server asks, while this session's calls are with it
     emit: Callable[[str, dict[str, Any]], None] | None
 
     @property
@@ -77,8 +80,9 @@ class McpDoor:
     """Composed once; called per connection.
 
     `open_session(hello, peer)` may wait and may raise `ToolsearchdError`; what it returns is given to
-    `close_session` exactly once. `load_sdk` returns when the SDK is imported; whoever else needs the SDK
-    should be given the same one, since two threads must not import parts of one package at once.
+    `close_session` exactly once. `servers` answer what is no tool's call. `load_sdk` returns when the SDK is
+    imported; whoever else needs the SDK should be given the same one, since two threads must not import parts
+    of one package at once.
     """
 
     def __init__(
@@ -87,11 +91,15 @@ class McpDoor:
         open_session: OpenSession,
         close_session: CloseSession,
         limits: Limits,
+        servers: Servers,
         load_sdk: Callable[[], Awaitable[None]] = load_in_thread,
     ) -> None:
         self._open_session = open_session
         self._close_session = close_session
         self._limits = limits
+        self._servers = servers
+        self._watches = Watches()
+        self._live: set[Any] = set()
         self._load_sdk = load_sdk
 
     async def __call__(self, stream: PeerStream, first_bytes: bytes, hello: Hello, peer: Any) -> None:
@@ -103,8 +111,19 @@ class McpDoor:
             open_session=lambda client, listing: self._open(hello, peer, client, listing),
             close_session=self._close_session,
             limits=self._limits,
+            servers=self._servers,
+            watches=self._watches,
         )
-        await session.run()
+        self._live.add(session)
+        try:
+            await session.run()
+        finally:
+            self._live.discard(session)
+
+    def hear(self, server: str, method: str, params: Mapping[str, Any]) -> None:
+        """A server tells all of its clients of a change: those sessions hear it that may see the server."""
+        for session in tuple(self._live):
+            session.hear(server, method, params)
 
     async def _open(self, hello: Hello, peer: Any, client: str, listing: str | None) -> Any:
         """The profile is settled here: by the name that the MCP client gave itself."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -32,12 +32,16 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from toolsearchd import __version__
 from toolsearchd.doors.calls import PendingCall
+from toolsearchd.doors.client_side import ClientSide
 from toolsearchd.doors.forms import Forms, has_form
 from toolsearchd.doors.mcp import CloseSession, PeerStream, Session
+from toolsearchd.doors.offers import Servers
+from toolsearchd.doors.passing import CACHED, Passing, begin
 from toolsearchd.doors.results import call_result, error_result, reply_result, told_result
 from toolsearchd.doors.revisions import carried_result, carried_tool
 from toolsearchd.doors.texts import DIRECT, Placed, bridged, cut_for, place_listing
 from toolsearchd.doors.tools import DoorNames, listed_tool
+from toolsearchd.doors.watches import Watches
 from toolsearchd.doors.wire import Charges, MessageSink, MessageSource, RequestId
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
@@ -62,6 +66,8 @@ class McpSession:
         open_session: OpenFor,
         close_session: CloseSession,
         limits: Limits,
+        servers: Servers,
+        watches: Watches,
     ) -> None:
         self._open_session = open_session
         self._close_session = close_session
@@ -72,6 +78,8 @@ class McpSession:
             stream, first_bytes, self._sink, self._charges, limits, self._stop_cancelled
         )
         self._bus = InMemorySubscriptionBus()
+        self._client = ClientSide(self._sink.send_nowait)
+        self._passing = Passing(servers, watches, self._client, lambda: self._open, limits)
         self._session: Session | None = None
         self._opening: trio.Event | None = None
         self._cut: int | None = None
@@ -88,17 +96,24 @@ class McpSession:
     async def run(self) -> None:
         """Until the peer ends the stream. Cancelled, it leaves running calls to their end, unheard."""
         server = self._build_server()
-        options = server.create_initialization_options(NotificationOptions(tools_changed=True))
+        options = server.create_initialization_options(NotificationOptions(True, True, True))
         try:
             async with trio.open_nursery() as nursery:
                 self._nursery = nursery
                 nursery.start_soon(self._watch_catalog)
+                nursery.start_soon(self._passing.announce, self._bus, self._sink.send_nowait)
                 await server.run(self._source, self._sink, options)
                 nursery.cancel_scope.cancel()
         finally:
             self._source.ended = True
             if self._session is not None:
                 self._close_session(self._session)
+            await self._passing.leave()
+
+    def hear(self, server: str, method: str, params: Mapping[str, Any]) -> None:
+        """A server tells all of its clients of a change."""
+        if self._session is not None:
+            self._passing.hear(server, method, params)
 
     def _build_server(self) -> Server[Any]:
         private = CacheHint(ttl_ms=0, scope="private")  # each client has a grant of its own
@@ -106,11 +121,12 @@ class McpSession:
             "toolsearchd",
             version=__version__,
             title="toolsearchd",
-            cache_hints={"tools/list": private, "server/discover": private},
+            cache_hints=dict.fromkeys(("tools/list", "server/discover", *CACHED), private),  # type: ignore[arg-type]
             on_list_tools=_list_nothing,  # type: ignore[arg-type]  # maps are accepted as results
             on_call_tool=self._call_tool,  # type: ignore[arg-type]
             on_subscriptions_listen=ListenHandler(self._bus, max_subscriptions=16, max_buffered_events=16),
         )
+        self._passing.register(server)
         server.middleware = [self._around]
         return server
 
@@ -122,8 +138,6 @@ class McpSession:
             return await call_next(ctx)
         modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
         try:
-            if ctx.method == "logging/setLevel" and not modern:
-                return {}  # not declared, as no server's log passes here; who asks anyway goes on
             if modern:
                 await self._ensure_session(
                     _client_name((ctx.params or {}).get("_meta"), CLIENT_INFO_META_KEY)
@@ -132,6 +146,7 @@ class McpSession:
             if ctx.method == "initialize":
                 await self._ensure_session(_client_name(ctx.params, "clientInfo"))
                 self._legacy = ctx.session
+                self._client.shake_hands(ctx.session._connection.outbound, ctx.params)
                 self._use_form(ctx)
             if ctx.method in ("initialize", "server/discover") and isinstance(result, dict):
                 result["instructions"] = self._place(await self._assembled()).instructions
@@ -155,6 +170,7 @@ class McpSession:
                 session = await self._open_session(client, "separate" if self._cut else None)
                 session.events.add("catalog_changed")
                 session.emit = self._hear
+                session.client_side = self._client
                 self._session = session
             finally:
                 self._opening.set()
@@ -204,7 +220,7 @@ class McpSession:
         """As many tools as an answer holds, from the one whose number the cursor is; made in slices."""
         assembled = await self._assembled()
         placed, view, functions = self._place(assembled), self._open.view, _functions(assembled)
-        at = _begin((ctx.params or {}).get("cursor"), len(functions))
+        at = begin((ctx.params or {}).get("cursor"), len(functions))
         tools: list[dict[str, Any]] = []
         size, slice_ends = 0, time.monotonic() + self._limits.compile_slice_s
         while at < len(functions):
@@ -228,6 +244,7 @@ class McpSession:
             self._forms.hear(event, fields)
         if event == "catalog_changed":
             self._changed.set()
+            self._passing.catalog_changed()
 
     async def _watch_catalog(self) -> None:
         """Says once, per change, that the tools changed; many changes at once are one."""
@@ -282,10 +299,18 @@ class McpSession:
         calls = session.calls_of(name, arguments)
         async with self._window:
             reply = await self._run_batch(ctx, session, calls.args)
+        self._note_links(session, reply)
         if calls.text_of is None:
             return call_result(reply)
         value = calls.value_of(reply)
         return told_result(value, calls.text_of(value))
+
+    def _note_links(self, session: Session, reply: dict[str, Any]) -> None:
+        """The resources that a result links to can be read by the URI that stands there."""
+        for slot in reply["results"]:
+            tool = session.view.tool_named(slot["name"]) if "response" in slot else None
+            if tool is not None:
+                self._passing.offers.note_links(tool.server, slot["response"])
 
     async def _run_batch(self, ctx: Context, session: Session, arguments: dict[str, Any]) -> dict[str, Any]:
         key, call = next(self._keys), PendingCall()
@@ -338,11 +363,3 @@ async def _list_nothing(_ctx: Context, _params: PaginatedRequestParams | None) -
     """The frame of the answer. `_around` puts the tools in: the SDK would check a list as a whole, which
     holds the loop for long ones and refuses all of it for one odd definition."""
     return {"tools": [], "resultType": "complete"}
-
-
-def _begin(cursor: Any, count: int) -> int:
-    if cursor is None:
-        return 0
-    if not (isinstance(cursor, str) and cursor.isdecimal() and int(cursor) < count):
-        raise MCPError(code=INVALID_PARAMS, message="unknown cursor; leave it out to begin again")
-    return int(cursor)

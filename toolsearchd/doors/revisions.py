@@ -5,16 +5,20 @@ The SDK checks a whole answer at once and hides what was wrong with it from the 
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from mcp_types.methods import serialize_server_result
 from mcp_types.version import LATEST_HANDSHAKE_VERSION
 from pydantic import ValidationError
 
+from toolsearchd.doors.offers import Kind
 from toolsearchd.doors.tools import open_tool
 from toolsearchd.errors import ToolsearchdError
 
-# What the 2026-07-28 revision requires around a list of tools; no tool's own.
+log = logging.getLogger(__name__)
+
+# What the 2026-07-28 revision requires around a list; no item's own.
 _FRAME = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 
 
@@ -36,9 +40,35 @@ def carried_result(result: dict[str, Any], version: str, tool: str) -> dict[str,
         if "content" not in carried:  # taken for a result of another kind, all of whose fields are optional
             serialize_server_result("tools/call", LATEST_HANDSHAKE_VERSION, result)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(map(str, first["loc"]))
         raise ToolsearchdError(
-            "BAD_RESULT", f"{tool} answered with what can't be passed on: {where}: {first['msg']}"
+            "BAD_RESULT", f"{tool} answered with what can't be passed on: {_first(error)}"
         ) from error
     return complete
+
+
+def carried_item(kind: Kind, item: dict[str, Any], version: str) -> dict[str, Any] | None:
+    """The prompt, resource or template as the revision lists it; None where it can't be listed."""
+    try:
+        result = serialize_server_result(kind.method, version, _FRAME | {kind.field: [item]})
+    except ValidationError as error:
+        log.warning("%s: %.200s is left out: %s", kind.method, item[kind.key], _first(error))
+        return None
+    carried: dict[str, Any] = result[kind.field][0]
+    return carried
+
+
+def carried_answer(method: str, result: dict[str, Any], version: str) -> dict[str, Any]:
+    """The answer as the revision carries it. Raises BAD_RESULT."""
+    complete = {"resultType": "complete"} | result
+    try:
+        serialize_server_result(method, version, _FRAME | complete)
+    except ValidationError as error:
+        raise ToolsearchdError(
+            "BAD_RESULT", f"the answer to {method} can't be passed on: {_first(error)}"
+        ) from error
+    return complete
+
+
+def _first(error: ValidationError) -> str:
+    first = error.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"

@@ -39,6 +39,10 @@ class View(Protocol):
     def granted_tools(self) -> Iterable[Tool]:
         """All of them, in catalog order."""
 
+    @property
+    def granted_servers(self) -> Iterable[str]:
+        """Those whose prompts and resources go with the grant, in catalog order."""
+
     def listing_of_bytes(self, most: int) -> str:
         """The listing in as much detail as so many bytes of UTF-8 hold; nothing, if they hold none."""
 

@@ -19,6 +19,7 @@ from mcp_types import (
     INVALID_REQUEST,
     PARSE_ERROR,
     JSONRPCError,
+    JSONRPCMessage,
     JSONRPCNotification,
     JSONRPCRequest,
     JSONRPCResponse,
@@ -68,7 +69,9 @@ class MessageSink:
         self._charges = charges
 
     async def send(self, item: SessionMessage) -> None:
-        message = item.message
+        self.send_nowait(item.message)
+
+    def send_nowait(self, message: JSONRPCMessage) -> None:
         try:
             line = message.model_dump_json(by_alias=True, exclude_unset=True).encode()
         except (ValueError, RecursionError) as error:

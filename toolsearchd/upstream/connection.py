@@ -8,7 +8,7 @@ Imports the SDK: to be imported after `load_sdk`.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, Protocol
 
@@ -18,24 +18,36 @@ from mcp import MCPError
 from mcp.client.session import ClientSession
 from mcp.client.subscriptions import SubscriptionLost, listen
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
-from mcp_types import Implementation
+from mcp_types import (
+    INVALID_REQUEST,
+    ClientCapabilities,
+    ElicitationCapability,
+    FormElicitationCapability,
+    Implementation,
+    RootsCapability,
+    SamplingCapability,
+)
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from toolsearchd import __version__
 from toolsearchd.config.model import ServerSpec
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
+from toolsearchd.upstream.asking import ASKED, TOLD, Client
 from toolsearchd.upstream.listing import Listing, ListingCheck
 from toolsearchd.upstream.lost import PERHAPS, LostError
 from toolsearchd.upstream.stdio import BAD_LINE_CODE, TOO_LARGE_CODE
 
 OnProgress = Callable[[float, float | None, str | None], None]
+OnAsked = Callable[[str, Mapping[str, Any]], Awaitable[dict[str, Any]]]
+OnTold = Callable[[str, Mapping[str, Any]], None]
 
 _METHOD_NOT_FOUND = -32_601
 _CONNECTION_CLOSED = -32_000
 # The SDK's own words where it gives up an answer. A server's error may bear the same code and is an answer.
 _GIVEN_UP = ("Connection closed", "SSE stream ", "Session terminated")
 _TOOLS_AT_ONCE = 20  # checked before others have their turn
+_INPUT_ROUNDS = 16  # of one request: a person fills in no more forms for it
 _MORE_PAGES = 1  # what is counted as left out where nobody knows how many
 
 
@@ -50,8 +62,9 @@ class Transport(Protocol):
 class Connection:
     """Made by `open_connection`. `lost` is set when nothing more will come from the server."""
 
-    def __init__(self, session: ClientSession, lost: trio.Event, limits: Limits) -> None:
-        self.session = session  # for what is not carried yet: resources, prompts
+    def __init__(self, name: str, session: ClientSession, lost: trio.Event, limits: Limits) -> None:
+        self._name = name
+        self.session = session
         self.lost = lost
         self._limits = limits
 
@@ -63,6 +76,12 @@ class Connection:
     def server_info(self) -> str:
         info = self.session.server_info
         return f"{info.name} {info.version}" if info else ""
+
+    @property
+    def capabilities(self) -> frozenset[str]:
+        """What the server says that it offers: `prompts`, `resources`, `completions`, …"""
+        said = self.session.server_capabilities
+        return frozenset(said.model_dump(exclude_none=True)) if said else frozenset()
 
     async def list_tools(self, spec: ServerSpec, *, timeout_s: float) -> Listing:
         """All pages, or an error: never a partial list. Raises `ToolsearchdError`."""
@@ -95,7 +114,13 @@ class Connection:
         return tools, next_cursor if isinstance(next_cursor, str) and next_cursor else None
 
     async def call(
-        self, tool: str, arguments: dict[str, Any], *, timeout_s: float, on_progress: OnProgress | None
+        self,
+        tool: str,
+        arguments: dict[str, Any],
+        *,
+        timeout_s: float,
+        on_progress: OnProgress | None,
+        client: Client | None = None,
     ) -> dict[str, Any]:
         """MCP's `CallToolResult` as it came. Raises `ToolsearchdError`: INDETERMINATE where no answer came.
 
@@ -107,17 +132,50 @@ class Connection:
             raise ToolsearchdError(
                 "INVALID_ARGUMENTS", f"the arguments have no JSON form, nothing was sent: {error}"
             ) from error
-        result = await self._request(
-            "tools/call", {"name": tool, "arguments": arguments}, timeout_s, on_progress
-        )
-        if result.get("resultType") == "input_required" or "inputRequests" in result:
-            raise ToolsearchdError("UNSUPPORTED", "the tool asks for input in the middle of the call")
+        params = {"name": tool, "arguments": arguments}
+        result = await self.request("tools/call", params, timeout_s, client=client, on_progress=on_progress)
         content = result.get("content")
         if not isinstance(content, list) or not all(isinstance(block, dict) for block in content):
             if "structuredContent" not in result:
                 raise ToolsearchdError("BAD_RESULT", "the tool's answer holds no list of content blocks")
             result["content"] = []
         return result
+
+    async def request(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        timeout_s: float,
+        *,
+        client: Client | None,
+        on_progress: OnProgress | None = None,
+    ) -> dict[str, Any]:
+        """The result as it came. What the server needs for it is asked of `client`, round by round, where its
+        revision does it so. Raises `ToolsearchdError`; a server's own error has its code and data."""
+        asked = dict(params)
+        for _ in range(_INPUT_ROUNDS):
+            result = await self._request(method, dict(asked), timeout_s, on_progress)
+            if result.get("resultType") != "input_required":
+                return result
+            asked = dict(params) | await self._input(client, result)
+        raise ToolsearchdError("UNSUPPORTED", f"it asked for input {_INPUT_ROUNDS} times over")
+
+    async def _input(self, client: Client | None, result: dict[str, Any]) -> dict[str, Any]:
+        """The answers to what an `input_required` result asks, and its state to go with them."""
+        if client is None:
+            raise ToolsearchdError("UNSUPPORTED", "it asks for input, and this agent can't be asked")
+        answers = {}
+        for key, asked in (result.get("inputRequests") or {}).items():
+            method = asked.get("method") if isinstance(asked, dict) else None
+            if method not in ASKED:
+                raise ToolsearchdError("UNSUPPORTED", f"it asks for {method!s:.64}, which is not known")
+            try:
+                answers[key] = await client.ask(self._name, method, asked.get("params") or {})
+            except MCPError as refused:
+                words = f"the client did not answer {method}: {refused.error.message}"
+                raise ToolsearchdError("UNSUPPORTED", words) from refused
+        state = result.get("requestState")
+        return {"inputResponses": answers} | ({} if state is None else {"requestState": state})
 
     async def _request(
         self, method: str, params: dict[str, Any], timeout_s: float, on_progress: OnProgress | None = None
@@ -149,8 +207,11 @@ class Connection:
                 return LostError("SERVER_UNAVAILABLE", "the server has ended the session")
             if code == _CONNECTION_CLOSED:
                 return LostError("INDETERMINATE", f"the server went away during {method}{PERHAPS}")
+        # A call's error goes to a model, which is told in words.
+        data = error.error.data if method != "tools/call" else None
+        fields = {} if data is None else {"server_data": data}
         return ToolsearchdError(
-            "SERVER_ERROR", text or "the server gave an error without words", server_code=code
+            "SERVER_ERROR", text or "the server gave an error without words", server_code=code, **fields
         )
 
 
@@ -169,6 +230,8 @@ async def open_connection(
     limits: Limits,
     lost: trio.Event,
     tools_changed: Callable[[], None],
+    on_asked: OnAsked,
+    on_told: OnTold,
 ) -> AsyncIterator[Connection]:
     """A session whose handshake is done. Raises what the SDK raises, in groups. Sets `lost`
     when nothing more will come.
@@ -184,7 +247,9 @@ async def open_connection(
                 tools_changed()
 
         session = await stack.enter_async_context(
-            ClientSession(
+            _Session(
+                on_asked,
+                on_told,
                 dispatcher=_Dispatcher(read, write, lost),
                 message_handler=on_message,
                 client_info=Implementation(name="toolsearchd", version=__version__),
@@ -195,7 +260,41 @@ async def open_connection(
             nursery = await stack.enter_async_context(trio.open_nursery())
             stack.callback(nursery.cancel_scope.cancel)
             nursery.start_soon(_hear_of_changes, session, tools_changed, limits)
-        yield Connection(session, lost, limits)
+        yield Connection(spec.name, session, lost, limits)
+
+
+class _Session(ClientSession):
+    """Passes on, as plain maps, what the server asks and tells."""
+
+    def __init__(self, on_asked: OnAsked, on_told: OnTold, **options: Any) -> None:
+        super().__init__(**options)
+        self._on_asked = on_asked
+        self._on_told = on_told
+
+    def _build_capabilities(self, version: str) -> ClientCapabilities:
+        """All that a session's client may have: which one that will be is not known at the handshake, and a
+        catalog that depended on it would be another with each order of arrival."""
+        return ClientCapabilities(
+            sampling=SamplingCapability(),
+            elicitation=ElicitationCapability(form=FormElicitationCapability()),
+            roots=RootsCapability(list_changed=False),
+        )
+
+    async def _on_request(self, dctx: Any, method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
+        if method not in ASKED:
+            return await super()._on_request(dctx, method, params)
+        try:
+            return await self._on_asked(method, params or {})
+        except ToolsearchdError as error:
+            raise MCPError(code=INVALID_REQUEST, message=error.message, data=error.as_fields()) from error
+
+    def _intercept_notification(self, method: str, params: Mapping[str, Any] | None) -> bool:
+        """Called in the order of arrival, before the answer that comes next."""
+        if super()._intercept_notification(method, params):
+            return True
+        if method in TOLD:
+            self._on_told(method, params or {})
+        return method in TOLD
 
 
 class _Dispatcher(JSONRPCDispatcher[Any]):

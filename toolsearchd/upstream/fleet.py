@@ -13,6 +13,7 @@ from toolsearchd.catalog.model import Source, SourceState
 from toolsearchd.config.model import ServerSpec
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
+from toolsearchd.upstream.asking import Client
 from toolsearchd.upstream.listing import Listing, listing_of
 from toolsearchd.upstream.login_shell import is_bare, login_path
 from toolsearchd.upstream.process import environment_of
@@ -67,6 +68,7 @@ class Fleet:
         self._start_slots = trio.CapacityLimiter(limits.concurrent_starts)
         self._nursery: trio.Nursery | None = None
         self._path_asked = trio.Event()
+        self.on_told: Callable[[str, str, Mapping[str, Any]], None] = lambda *_: None
 
     # --- what should run --------------------------------------------------------------------------
 
@@ -127,13 +129,11 @@ class Fleet:
         check: Callable[[], None] = lambda: None,
         caller: str = "",
         replays: bool = False,
+        client: Client | None = None,
     ) -> dict[str, Any]:
-        """MCP's `CallToolResult` as a map. Raises `ToolsearchdError`; see `Upstream.call`."""
-        member = self._members.get(server)
-        if member is None or member.upstream is None:
-            reason = member.source().reason if member else "not configured any more"
-            raise ToolsearchdError("SERVER_UNAVAILABLE", f"{server}: {reason}", server=server)
-        return await member.upstream.call(
+        """MCP's `CallToolResult` as a map. Raises `ToolsearchdError`; see `Upstream.call`. `client` is asked
+        what the server asks meanwhile."""
+        return await self._running(server).call(
             tool,
             arguments,
             timeout_s=timeout_s,
@@ -141,7 +141,27 @@ class Fleet:
             check=check,
             caller=caller,
             replays=replays,
+            client=client,
         )
+
+    def capabilities(self, server: str) -> frozenset[str]:
+        """What the server offers beside tools; nothing while it is not connected."""
+        member = self._members.get(server)
+        return member.upstream.capabilities if member and member.upstream else frozenset()
+
+    async def request(
+        self, server: str, method: str, params: Mapping[str, Any], *, timeout_s: float, client: Client | None
+    ) -> dict[str, Any]:
+        """The result of a request that is no tool's call. Raises `ToolsearchdError`; a server's own error is
+        SERVER_ERROR with `server_code` and, where it has some, `server_data`."""
+        return await self._running(server).request(method, params, timeout_s=timeout_s, client=client)
+
+    def _running(self, server: str) -> Upstream:
+        member = self._members.get(server)
+        if member is None or member.upstream is None:
+            reason = member.source().reason if member else "not configured any more"
+            raise ToolsearchdError("SERVER_UNAVAILABLE", f"{server}: {reason}", server=server)
+        return member.upstream
 
     # --- making it so -----------------------------------------------------------------------------
 
@@ -205,6 +225,7 @@ class Fleet:
             start_slots=self._start_slots,
             publish=self._publish,
             known=listing_of(spec, self._known.pop(spec.digest, ())),
+            on_told=lambda *told: self.on_told(*told),
         )
         return _Member(spec, upstream, None)
 

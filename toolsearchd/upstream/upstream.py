@@ -20,6 +20,7 @@ from toolsearchd.config.model import ServerSpec
 from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
+from toolsearchd.upstream.asking import Client, Waiting
 from toolsearchd.upstream.backoff import Backoff, Breaker, ChangeBudget
 from toolsearchd.upstream.lines import LineReader
 from toolsearchd.upstream.listing import Listing, listing_of
@@ -59,13 +60,17 @@ class Upstream:
         start_slots: trio.CapacityLimiter,
         publish: Callable[[], None],
         known: Listing,
+        on_told: Callable[[str, str, Mapping[str, Any]], None] = lambda *_: None,
     ) -> None:
-        """`known`: what the server listed in an earlier run; its tools stand until it comes up."""
+        """`known`: what the server listed in an earlier run; its tools stand until it comes up.
+        `on_told(server, method, params)` hears what the server tells all of its clients."""
         self.spec = spec
         self._limits = limits
         self._environment = environment
         self._start_slots = start_slots
         self._publish = publish
+        self._on_told = on_told
+        self._waiting = Waiting(spec.name)
         self._backoff = Backoff(limits)
         self._breaker = Breaker(limits)
         self._change_budget = ChangeBudget(limits)
@@ -160,6 +165,7 @@ class Upstream:
         check: Callable[[], None] = lambda: None,
         caller: str = "",
         replays: bool = False,
+        client: Client | None = None,
     ) -> dict[str, Any]:
         """`check` is asked right before each send, after all waiting: what it raises ends the call unsent.
 
@@ -174,7 +180,9 @@ class Upstream:
                 async def send(wait_s: float) -> dict[str, Any]:
                     connection = await self._wait_connected(wait_s)
                     self._check_breaker()
-                    return await self._send(connection, tool, arguments, timeout_s, on_progress, check)
+                    return await self._send(
+                        connection, tool, arguments, timeout_s, on_progress, check, client
+                    )
 
                 try:
                     return await send(_WAIT_S)
@@ -208,6 +216,7 @@ class Upstream:
         timeout_s: float,
         on_progress: OnProgress | None,
         check: Callable[[], None],
+        client: Client | None,
     ) -> dict[str, Any]:
         """One request and its answer; the breaker, which has admitted it, learns how it went."""
         ok: bool | None = None  # whether the call says that the server works; None: it says nothing
@@ -215,7 +224,10 @@ class Upstream:
             check()
             self.in_flight += 1
             try:
-                result = await connection.call(tool, arguments, timeout_s=timeout_s, on_progress=on_progress)
+                with self._waiting.counted(client):
+                    result = await connection.call(
+                        tool, arguments, timeout_s=timeout_s, on_progress=on_progress, client=client
+                    )
             finally:
                 self.in_flight -= 1
                 self._last_used = trio.current_time()
@@ -231,6 +243,36 @@ class Upstream:
                 self._breaker.abandoned()
             else:
                 self._breaker.record(ok=ok, now=trio.current_time())
+
+    @property
+    def capabilities(self) -> frozenset[str]:
+        """What it offers, while it is connected."""
+        return self._connection.capabilities if self._connection else frozenset()
+
+    async def request(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        *,
+        timeout_s: float,
+        client: Client | None,
+    ) -> dict[str, Any]:
+        """The result of any other request, as it came. Raises `ToolsearchdError`, as `call` does."""
+        try:
+            async with self._slots.held(id(client)):
+                connection = await self._wait_connected(_WAIT_S)
+                self._last_used = trio.current_time()
+                with self._waiting.counted(client):
+                    return await connection.request(method, params, timeout_s, client=client)
+        except ToolsearchdError as error:
+            fields = error.fields | {"server": self.spec.name}
+            raise ToolsearchdError(error.code, error.message, **fields) from error
+
+    def _take_told(self, method: str, params: Mapping[str, Any]) -> None:
+        if method != "notifications/message":
+            self._on_told(self.spec.name, method, params)
+        elif (client := self._waiting.only()) is not None:
+            client.tell(self.spec.name, method, params)
 
     def _unavailable(self) -> ToolsearchdError:
         return ToolsearchdError(
@@ -362,7 +404,13 @@ class Upstream:
         with trio.CancelScope(deadline=trio.current_time() + spec.connect_timeout_s) as patience:
             try:
                 async with open_connection(
-                    spec, transport, limits=self._limits, lost=lost, tools_changed=self._note_tools_changed
+                    spec,
+                    transport,
+                    limits=self._limits,
+                    lost=lost,
+                    tools_changed=self._note_tools_changed,
+                    on_asked=self._waiting.ask,
+                    on_told=self._take_told,
                 ) as connection:
                     step = "answer to tools/list"
                     self.listing = await connection.list_tools(spec, timeout_s=spec.connect_timeout_s)
@@ -427,7 +475,8 @@ class Upstream:
     async def _take_over(self, listing: Listing) -> None:
         now = trio.current_time()
         if listing.digests == self.listing.digests:
-            self.listing = listing  # what was left out may differ
+            # What was left out may differ; the definitions stay the ones that are indexed.
+            self.listing = msgspec.structs.replace(listing, definitions=self.listing.definitions)
         elif self._change_budget.is_spent(now):
             self.last_error = "its tool list flips; the one in force stands until it has been quiet"
             log.warning("server %s: %s", self.spec.name, self.last_error)

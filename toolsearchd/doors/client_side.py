@@ -1,0 +1,81 @@
+"""The client at the other end, as the servers that work for its session reach it: asked and told.
+
+What a server asks is passed on as it came, and the answer too; of a form it is said whose it is, since the
+person sees only this door. Imports the SDK: import it through `McpDoor` only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mcp_types import JSONRPCNotification
+
+from toolsearchd.disclosure.sanitise import plain_line
+from toolsearchd.errors import ToolsearchdError
+
+LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+
+_CAPABILITY = {
+    "sampling/createMessage": "sampling",
+    "elicitation/create": "elicitation",
+    "roots/list": "roots",
+}
+
+
+class ClientSide:
+    """`shake_hands` says what the client can do; before that it is asked nothing."""
+
+    def __init__(self, send_nowait: Callable[[Any], None]) -> None:
+        self._send_nowait = send_nowait
+        self._outbound: Any = None
+        self._capabilities: Mapping[str, Any] = {}
+        self.level = "debug"  # of log messages, and what is graver: a server sends what it sends
+
+    def shake_hands(self, outbound: Any, initialize: Any) -> None:
+        """`outbound`: the SDK's channel for requests to this client; `initialize`: its parameters."""
+        self._outbound = outbound
+        said = initialize.get("capabilities") if isinstance(initialize, dict) else None
+        self._capabilities = said if isinstance(said, dict) else {}
+
+    @property
+    def is_met(self) -> bool:
+        """It shook hands: notifications are sent to it straight."""
+        return self._outbound is not None
+
+    def close(self) -> None:
+        self._outbound = None
+
+    async def ask(self, server: str, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        """The client's answer. Raises UNSUPPORTED where it has no such thing, `MCPError` where it refuses.
+
+        Cancelled, it tells the client so.
+        """
+        if self._outbound is None:
+            raise ToolsearchdError("UNSUPPORTED", f"{method} can't be passed on: this client can't be asked")
+        if not self._can(method, params):
+            raise ToolsearchdError(
+                "UNSUPPORTED", f"{method} can't be passed on: the calling client does not offer it"
+            )
+        if method == "elicitation/create" and isinstance(message := params.get("message"), str):
+            params = {**params, "message": f"{plain_line(server)}: {message}"}
+        answer: dict[str, Any] = await self._outbound.send_raw_request(method, dict(params), None)
+        return answer
+
+    def _can(self, method: str, params: Mapping[str, Any]) -> bool:
+        said = self._capabilities.get(_CAPABILITY[method])
+        if not isinstance(said, dict):
+            return False
+        if method != "elicitation/create":
+            return True
+        # Until the revision of November 2025 an empty map meant the form.
+        mode = params.get("mode", "form")
+        return mode in said or (mode == "form" and not said)
+
+    def tell(self, server: str, method: str, params: Mapping[str, Any]) -> None:
+        """A server's log message; one without a logger's name gets the server's."""
+        level = params.get("level")
+        if self._outbound is None or level not in LEVELS or LEVELS.index(level) < LEVELS.index(self.level):
+            return
+        message = {"jsonrpc": "2.0", "method": method, "params": {"logger": server, **params}}
+        self._send_nowait(JSONRPCNotification.model_validate(message))
