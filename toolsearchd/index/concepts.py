@@ -27,6 +27,7 @@ Stems = tuple[str, ...]  # a phrase, stemmed; all of it must occur
 _PREPARED_DOCS = 20_000  # more are not made ahead: seconds of work for what most sessions never ask
 _PREPARED_A_STEP = 15_000
 _TERMS_A_STEP = 500
+_KEPT_TABLES = 4
 _CACHED_BYTES = 48 * 1024 * 1024  # per scope; past it what was not used for longest is computed again
 
 
@@ -227,5 +228,7 @@ def _partners(analyzer: DefaultAnalyzer, lexicon: Lexicon) -> dict[Stems, tuple[
                 table.setdefault(phrase, {}).update(
                     dict.fromkeys(other for other in stemmed if other != phrase)
                 )
+        if len(_partner_tables) >= _KEPT_TABLES:
+            _partner_tables.clear()  # the lists were edited a few times
         found = _partner_tables[key] = {phrase: tuple(others) for phrase, others in table.items()}
     return found
