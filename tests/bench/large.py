@@ -96,15 +96,17 @@ def lag_ms(steps: list[float], share: float) -> float:
     return 1000 * high
 
 
-def write_catalog(file: Path, tools: list[dict], name_of) -> int:
-    size = 0
+def write_catalog(file: Path, server: str, tools: list[dict]) -> int:
+    """One server's part of the catalog; how many bytes it has."""
     with file.open("w") as out:
-        for at, tool in enumerate(tools):
-            line = {"server": name_of(at), "name": tool["name"], "description": tool["description"]}
-            text = json.dumps(line | {"input_schema": tool["inputSchema"]})
-            size += len(text)
-            out.write(text + "\n")
-    return size
+        for tool in tools:
+            line = {"server": server, "name": tool["name"], "description": tool["description"]}
+            out.write(json.dumps(line | {"input_schema": tool["inputSchema"]}) + "\n")
+    return file.stat().st_size
+
+
+def entry(file: Path, server: str) -> dict:
+    return {"command": sys.executable, "args": [str(STAND_IN), str(file), server]}
 
 
 def main() -> None:
@@ -115,11 +117,13 @@ def main() -> None:
     names = [f"server{number}" for number in range(SERVERS)]
     with tempfile.TemporaryDirectory(prefix="tsd") as place:
         root = Path(place)
-        catalog, small = root / "catalog.jsonl", root / "small.jsonl"
-        size = write_catalog(catalog, tools[:count], lambda at: names[at % SERVERS])
-        write_catalog(small, tools[count:], lambda at: "small")
-        servers = {n: {"command": sys.executable, "args": [str(STAND_IN), str(catalog), n]} for n in names}
-        servers["small"] = {"command": sys.executable, "args": [str(STAND_IN), str(small), "small"]}
+        size, servers = 0, {}
+        for at, name in enumerate(names):
+            size += write_catalog(root / f"{name}.jsonl", name, tools[:count][at::SERVERS])
+            servers[name] = entry(root / f"{name}.jsonl", name)
+        small = root / "small.jsonl"
+        write_catalog(small, "small", tools[count:])
+        servers["small"] = entry(small, "small")
         report = root / "steps.json"
         daemon = DaemonProcess(root, servers=servers)
         daemon.program = ["-m", "tests.bench.large", "daemon", str(report)]
