@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import logging
 import os
 import sys
@@ -25,6 +26,7 @@ def main(argv: list[str] | None = None) -> None:
     config_file = Path(args.config).absolute() if args.config else places.config_file()
     if args.check_config:
         raise SystemExit(_check_config(config_file))
+    gc.disable()  # next to nothing that a start makes is garbage; `Heap.started` turns it on again
     import trio
 
     from toolsearchd.app import Daemon, Places

@@ -28,6 +28,7 @@ from toolsearchd.actors.evaluator import Evaluator
 from toolsearchd.actors.heap import Heap
 from toolsearchd.actors.hooks import Hooks
 from toolsearchd.actors.journal import Journal
+from toolsearchd.actors.latecomers import import_later
 from toolsearchd.actors.listener import Listener
 from toolsearchd.actors.manifest_files import ManifestFiles
 from toolsearchd.actors.notifier import Notifier
@@ -51,6 +52,18 @@ from toolsearchd.upstream.sdk import load_sdk
 log = logging.getLogger(__name__)
 
 Run = Callable[..., Awaitable[Any]]
+
+# What acts, and what few sessions need: imported after the first answers, each before what imports it.
+LATER = (
+    *("toolsearchd.upstream.process", "toolsearchd.upstream.lines", "toolsearchd.upstream.upstream"),
+    *("toolsearchd.dispatch.schema", "toolsearchd.dispatch.bounds", "toolsearchd.dispatch.coerce"),
+    *("toolsearchd.dispatch.coerce_hermes", "toolsearchd.dispatch.validate"),
+    *("toolsearchd.dispatch.mismatch", "toolsearchd.dispatch.arguments"),
+    *("toolsearchd.index.explain", "toolsearchd.disclosure.explanation", "toolsearchd.actors.doctor"),
+    *("toolsearchd.disclosure.dialects.hermes_v1", "toolsearchd.disclosure.dialects.deepagents"),
+    *("toolsearchd.disclosure.dialects.openclaw_catalog", "toolsearchd.disclosure.dialects.openclaw_replies"),
+    "toolsearchd.disclosure.dialects.openclaw",
+)
 
 
 class Places(msgspec.Struct, frozen=True, kw_only=True):
@@ -187,11 +200,10 @@ class Daemon:
             ControlWire(self.desk.answers(), self.approver, self.activity, self.limits).serve,
         )
         self.fleet.apply(self.watcher.desired.servers)
-        # The fleet's work begins after READY: importing the MCP SDK alone takes a second.
         await stages.start("watcher", after(ready, self.watcher.run))
         await stages.start("worker", self.worker.run)
         await stages.start("token counts", self.token_counts.run)
-        await stages.start("fleet", after(ready, self.fleet.run))
+        await stages.start("fleet", after(ready, self._start_servers))
         await stages.start("warm catalog", self.warm_catalog.run)
         await stages.start("cataloger", self.cataloger.run)
         await stages.start("evaluator", self.evaluator.run)
@@ -218,6 +230,12 @@ class Daemon:
             await stages.stop_all()
         if bound.cancelled_caught:
             log.error("not everything stopped within %g s", self.limits.shutdown_s)
+
+    async def _start_servers(self) -> None:
+        """After the first answers: importing the MCP SDK alone takes a second."""
+        await import_later(LATER)
+        self.heap.started()
+        await self.fleet.run()
 
     async def _obey(self, signals: AsyncIterator[int], everything: trio.CancelScope) -> None:
         async for number in signals:

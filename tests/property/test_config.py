@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from toolsearchd.config.expand import ExpandContext
 from toolsearchd.config.merge import desired_state
-from toolsearchd.config.settings import Settings, dump_settings, load_settings
+from toolsearchd.config.settings import Settings, load_settings
+from toolsearchd.config.settings_text import dump_settings
 from toolsearchd.config.sources import FORMATS
 from toolsearchd.config.tool_search import resolve_tool_search
 

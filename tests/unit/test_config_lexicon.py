@@ -5,7 +5,8 @@ from fnmatch import fnmatchcase
 import msgspec
 import pytest
 
-from toolsearchd.config.settings import dump_settings, load_settings
+from toolsearchd.config.settings import load_settings
+from toolsearchd.config.settings_text import dump_settings
 from toolsearchd.config.tool_search import (
     LANGUAGES,
     SCRIPTS,

@@ -5,7 +5,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from toolsearchd.config.settings import Settings, dump_settings, load_settings
+from toolsearchd.config.settings import Settings, load_settings
+from toolsearchd.config.settings_text import dump_settings
 from toolsearchd.config.tool_search import resolve_connectors, resolve_tool_search
 
 EXAMPLE = Path(__file__).parents[2] / "etc" / "config.yaml"

@@ -18,7 +18,6 @@ from toolsearchd.catalog.model import Tool
 from toolsearchd.config.model import ServerSpec
 from toolsearchd.config.settings import Settings
 from toolsearchd.disclosure.sanitise import clipped
-from toolsearchd.dispatch.arguments import prepare
 from toolsearchd.dispatch.entry import Entry, Outcome
 from toolsearchd.dispatch.parallel import BARRIER, Footprint, footprint
 from toolsearchd.dispatch.policy import Decision, decide, strictest
@@ -157,6 +156,8 @@ class Admission:
 
         A stop while a person is asked withdraws the prompt and gives the entry its `when_stopped`.
         """
+        from toolsearchd.dispatch.arguments import prepare  # large: `app` has it loaded after the start
+
         caller, entry = passage.caller, passage.entry
         tool = passage.tool = caller.tool_to_call(request.name)
         entry.name = tool.public_name

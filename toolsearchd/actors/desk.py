@@ -14,7 +14,6 @@ import msgspec
 
 from toolsearchd import __version__
 from toolsearchd.actors.cataloger import Cataloger
-from toolsearchd.actors.doctor import findability
 from toolsearchd.actors.evaluator import Evaluator
 from toolsearchd.actors.journal import Journal
 from toolsearchd.actors.manifest_files import ManifestFiles
@@ -145,6 +144,8 @@ class ControlDesk:
 
     async def doctor(self) -> dict[str, Any]:
         """Everything odd, with the mend. Takes seconds in a large catalog, in slices."""
+        from toolsearchd.actors.doctor import findability  # `app` has it loaded after the start
+
         found: list[dict[str, Any]] = [*self.findings()]
         if self._watcher.settings.tool_search.ranker == "default":
             limits = self._watcher.settings.limits

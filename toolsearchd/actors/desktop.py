@@ -10,7 +10,6 @@ import logging
 import shutil
 import subprocess
 from collections.abc import Mapping
-from xml.sax.saxutils import escape
 
 import trio
 
@@ -50,8 +49,10 @@ class Desktop:
         if program is None:
             self._complain("it is not on PATH")
             return
+        import html  # mostly nothing is ever shown
+
         command = [program, "--app-name=toolsearchd", "--urgency=critical", "--"]
-        command += ["An agent's call waits for your approval", escape(text)]
+        command += ["An agent's call waits for your approval", html.escape(text, quote=False)]
         try:
             with trio.fail_after(_PATIENCE_S):
                 done = await trio.run_process(

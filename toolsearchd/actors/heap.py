@@ -21,8 +21,9 @@ class Heap:
         self._malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # musl has none
 
     def started(self) -> None:
-        """Imports and tables are done with: they stay until the end."""
+        """Imports and tables are done with: they stay until the end. Collections begin, if they were off."""
         gc.freeze()
+        gc.enable()
 
     def holds(self, tools: int) -> None:
         """A snapshot of so many tools is in force now."""

@@ -24,7 +24,6 @@ from toolsearchd.actors.standing import Standing, Told
 from toolsearchd.catalog.model import Tool
 from toolsearchd.disclosure.dialects import DIALECTS
 from toolsearchd.disclosure.dialects.base import Answer, Calls, Verb
-from toolsearchd.disclosure.explanation import explain
 from toolsearchd.disclosure.history import SearchHistory
 from toolsearchd.disclosure.own_tools import name_in
 from toolsearchd.disclosure.precedence import Choice
@@ -216,6 +215,8 @@ class Session:
 
     def explain(self, query: str, tool: str | None) -> dict[str, Any]:
         """Raises TOOL_NOT_FOUND for a tool that is not granted."""
+        from toolsearchd.disclosure.explanation import explain  # `app` has it loaded after the start
+
         return self._stamped(explain(self.view, query, tool, limits=self._limits))
 
     async def assemble(

@@ -30,7 +30,7 @@ from toolsearchd.config.install.clients import CLIENTS
 from toolsearchd.config.install.moved import FOLDER, moved_file
 from toolsearchd.config.merge import desired_state
 from toolsearchd.config.model import Desired, Problem
-from toolsearchd.config.settings import Settings, SourceFile, dump_settings, load_settings
+from toolsearchd.config.settings import Settings, SourceFile, load_settings
 from toolsearchd.config.sources import FORMATS, Format, format_of
 from toolsearchd.index.lexicon import Lexicon
 
@@ -358,6 +358,8 @@ def _digest_key(state_dir: Path) -> bytes:
 
 def check_config(config_file: Path) -> tuple[str, list[Problem]]:
     """The effective config as YAML, and each problem, of the sources too. Writes nothing."""
+    from toolsearchd.config.settings_text import dump_settings  # with PyYAML; the daemon itself writes none
+
     watcher = Watcher(config_file, environ=os.environ, log_problems=False)
     watcher.load_now()
     return dump_settings(watcher.settings), list(watcher.problems)

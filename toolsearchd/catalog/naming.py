@@ -7,7 +7,6 @@ name, carries a digest of the pair.
 
 from __future__ import annotations
 
-import difflib
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -142,6 +141,8 @@ def near_names(name: str, candidates: Iterable[str], n: int = 3) -> list[str]:
 
     Judged by shared words and by spelling; the bare tool part of a candidate counts like the whole.
     """
+    import difflib  # nothing else needs it: not at every start
+
     wanted = name.strip().lower()[: PUBLIC_CHARS * 2]
     wanted_words = _words(wanted)
     # Words first, since they cost little: spelling is judged for the 200 best of 100,000 names only.

@@ -7,10 +7,8 @@ daemon's own keys beside it; a format with other names renames them first.
 from __future__ import annotations
 
 import ast
-import difflib
 import json
 import math
-import shlex
 from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
 from typing import Any, Literal
@@ -113,6 +111,8 @@ class EntryReader:
     def _check_keys(self, entry: Mapping[str, Any], known: tuple[str, ...], at: tuple[str, ...]) -> None:
         for key in entry:
             if key not in known:
+                import difflib  # mistakes are seldom: not at every start
+
                 near = difflib.get_close_matches(str(key), known, n=1)
                 hint = f", did you mean {near[0]}?" if near else f"; there are {', '.join(known)}"
                 raise EntryError(f"unknown key{hint}", *at, str(key))
@@ -215,6 +215,8 @@ class EntryReader:
                         return parsed
                 except (ValueError, SyntaxError, RecursionError, MemoryError):
                     pass  # no list in a text: words, as a shell splits them
+            import shlex  # few entries are written so: not at every start
+
             try:
                 return shlex.split(args)
             except ValueError as error:

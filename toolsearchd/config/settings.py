@@ -6,14 +6,12 @@ bad value is an error with its line, its path and what is accepted, and the whol
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
-import yaml
 
 from toolsearchd.config.document import Document, Path, problem_at
 from toolsearchd.config.entry import EntryReader
@@ -30,7 +28,6 @@ from toolsearchd.config.tool_search import (
     resolve_connectors,
     resolve_tool_search,
 )
-from toolsearchd.config.yaml_text import parse_yaml
 from toolsearchd.limits import Limits
 
 
@@ -129,6 +126,10 @@ _TOP = ("tools", "sources", "servers", "environment", "profiles", "approval", "h
 
 def load_settings(text: str, file: str) -> tuple[Settings | None, list[Problem]]:
     """The settings of a config text, None where an error keeps it out of force; and every problem."""
+    if not text:  # there is no file: PyYAML takes a tenth of a start
+        return Settings(), []
+    from toolsearchd.config.yaml_text import parse_yaml
+
     document = parse_yaml(text, file)
     if not document.is_readable:
         return None, document.problems
@@ -333,21 +334,7 @@ def _fields_at(kind: Any, where: Path) -> list[str]:
 
 
 def _nearest(key: str, known: Any) -> str:
+    import difflib  # mistakes are seldom: not at every start
+
     near = difflib.get_close_matches(str(key), list(known), n=1)
     return f", did you mean {near[0]}?" if near else ""
-
-
-class _Dumper(yaml.SafeDumper):
-    """No anchors: what stands twice is written twice."""
-
-    def ignore_aliases(self, _data: object) -> bool:
-        return True
-
-
-def dump_settings(settings: Settings) -> str:
-    """The effective config as YAML that reads back the same."""
-    plain = msgspec.to_builtins(settings)
-    tools = {"tool_search": plain.pop("tool_search"), "connectors": plain.pop("connectors")}
-    text = yaml.dump({"tools": tools, **plain}, Dumper=_Dumper, sort_keys=False, allow_unicode=True)
-    assert isinstance(text, str)
-    return text

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from toolsearchd.disclosure.dialects import DIALECTS
+from toolsearchd.disclosure.dialects import CLIENTS, DIALECTS
 from toolsearchd.disclosure.manifest import Manifest, Model, switching_off
 from toolsearchd.errors import ToolsearchdError
 
@@ -63,7 +63,7 @@ def choose(
 
 
 def _by_client(client: str) -> Choice:
-    for dialect in DIALECTS.values():
-        if any(fnmatchcase(client.lower(), glob) for glob in dialect.clients):
-            return Choice(dialect.name, f"the client's name {client[:64]}")
+    for glob, dialect in CLIENTS:
+        if fnmatchcase(client.lower(), glob):
+            return Choice(dialect, f"the client's name {client[:64]}")
     return Choice("default", "nothing else was asked for")

@@ -25,9 +25,7 @@ PIECE_CHARS = 8 * 1024  # a run of this length costs 2 ms; tiktoken panics somew
 
 # What byte-pair vocabularies merge on average: six letters of English, three digits, three signs of ASCII; a
 # character of Chinese, Japanese or Korean, two letters of any other script.
-_PARTS = re.compile(
-    r"[A-Za-z]{1,6}|[0-9]{1,3}|[\u2e80-\U0010ffff]|[^\W\d_]{1,2}|[!-/:-@\[-^`{-~]{1,3}|_+|\s{2,16}|\S"
-)
+_PARTS = r"[A-Za-z]{1,6}|[0-9]{1,3}|[\u2e80-\U0010ffff]|[^\W\d_]{1,2}|[!-/:-@\[-^`{-~]{1,3}|_+|\s{2,16}|\S"
 
 
 class Vocabulary(NamedTuple):
@@ -93,7 +91,12 @@ def estimate_tokens(text: str) -> int:
     descriptions, listing lines and JSON schemas, 2% under on names alone. Over by up to a half on Chinese and
     Japanese, by up to twice on Cyrillic and Arabic under o200k_base; emoji are under by up to a half.
     """
-    return sum(1 for _ in _PARTS.finditer(text))
+    return sum(1 for _ in _parts().finditer(text))
+
+
+@cache
+def _parts() -> re.Pattern[str]:
+    return re.compile(_PARTS)  # takes milliseconds, and mostly nothing is estimated
 
 
 @cache

@@ -12,7 +12,7 @@ import re
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from toolsearchd.dispatch.jsontext import JsonFault, read_json
+from toolsearchd.dispatch.jsontext import JsonFault, read_json, same
 from toolsearchd.dispatch.schema import Schema
 
 _MAX_DEPTH = 64  # levels of arguments; below, values stay as they are (recursion is bounded by this)
@@ -56,11 +56,6 @@ def kind_of(value: Any) -> str:
     if isinstance(value, str):
         return "string"
     return "array" if isinstance(value, list) else "object"
-
-
-def same(one: Any, other: Any) -> bool:
-    """Equality as JSON has it: `true` is not `1`, `2.0` is `2`."""
-    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
 
 
 class _Coercion:

@@ -104,3 +104,8 @@ def _words(reason: str, position: int, text: str) -> str:
     if not after:
         return f"{reason} at character {position}, the end of the text, after …{before!r}"
     return f"{reason} at character {position}, between …{before!r} and {after!r}…"
+
+
+def same(one: Any, other: Any) -> bool:
+    """Equality as JSON has it: `true` is not `1`, `2.0` is `2`."""
+    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)

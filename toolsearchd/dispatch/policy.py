@@ -9,7 +9,7 @@ from typing import Any, Literal
 import msgspec
 
 from toolsearchd.config.settings import Approval, ApprovalRule
-from toolsearchd.dispatch.coerce import same
+from toolsearchd.dispatch.jsontext import same
 
 Then = Literal["allow", "ask", "deny"]
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from toolsearchd.dispatch.bounds import count_nodes, count_steps
-from toolsearchd.dispatch.coerce import kind_of, same
+from toolsearchd.dispatch.coerce import kind_of
+from toolsearchd.dispatch.jsontext import same
 from toolsearchd.dispatch.schema import IN_PLACE, IN_PLACE_LISTS, Schema, missing_names
 from toolsearchd.limits import Limits
 

@@ -273,6 +273,10 @@ def _stemmer(language: str) -> Any:
 
 @cache
 def _snowball_version() -> str:
-    from importlib.metadata import version
+    try:
+        import Stemmer  # snowballstemmer leaves the work to it where it is installed
+    except ImportError:
+        from importlib.metadata import version  # brings the email package in: only where it must
 
-    return version("snowballstemmer")
+        return f"snowballstemmer {version('snowballstemmer')}"
+    return f"PyStemmer {Stemmer.version()}"

@@ -16,11 +16,10 @@ from toolsearchd.limits import Limits
 from toolsearchd.upstream.asking import Client
 from toolsearchd.upstream.listing import Listing, listing_of
 from toolsearchd.upstream.login_shell import is_bare, login_path
-from toolsearchd.upstream.process import environment_of
-from toolsearchd.upstream.upstream import Upstream
 
 if TYPE_CHECKING:
     from toolsearchd.upstream.connection import OnProgress
+    from toolsearchd.upstream.upstream import Upstream
 
 log = logging.getLogger(__name__)
 
@@ -183,6 +182,8 @@ class Fleet:
         self._path_asked.set()
 
     async def _environment_of(self, spec: ServerSpec) -> dict[str, str]:
+        from toolsearchd.upstream.process import environment_of
+
         await self._path_asked.wait()
         return environment_of(spec, self._environ, self._passed())
 
@@ -209,6 +210,8 @@ class Fleet:
                 self._nursery.start_soon(self._keep, member, self._leaving.pop(spec.name, None))
 
     def _member(self, spec: ServerSpec, *, full: bool) -> _Member:
+        from toolsearchd.upstream.upstream import Upstream  # what is known of servers shows before they start
+
         def idle(state: SourceState, reason: str) -> _Member:
             return _Member(
                 spec, None, Source(name=spec.name, state=state, reason=reason, project=spec.project)

@@ -3,14 +3,13 @@ daemon looks like."""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
-from types import ModuleType
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import msgspec
 
 from toolsearchd.config.document import Document
-from toolsearchd.config.install import json_edit, toml_edit, yaml_edit
 from toolsearchd.config.install.editing import Editor, Section
 from toolsearchd.config.json_text import parse_json
 from toolsearchd.config.sources import FORMATS, Format
@@ -33,7 +32,7 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     allowed: Section = ()
     search: Section = ()
     locks: bool = False
-    syntax: ModuleType = json_edit
+    syntax: Literal["json_edit", "toml_edit", "yaml_edit"] = "json_edit"
 
     @property
     def format(self) -> Format:
@@ -41,7 +40,8 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def editor(self) -> Editor:
-        return cast(Editor, self.syntax)
+        # Loaded by who edits: the daemon, which only reads, never needs one.
+        return cast(Editor, importlib.import_module(f"toolsearchd.config.install.{self.syntax}"))
 
     def load(self, text: str, file: str) -> Document:
         """The whole document, whatever it costs: what is written back must say all that it said."""
@@ -68,7 +68,7 @@ CLIENTS: dict[str, Client] = {
             patience="tool_timeout_sec",
             home="CODEX_HOME",
             login=("oauth", "auth", "scopes", "oauth_resource"),
-            syntax=toml_edit,
+            syntax="toml_edit",
         ),
         Client(name="gemini", title="Gemini CLI", allowed=("mcp", "allowed")),
         Client(
@@ -77,7 +77,7 @@ CLIENTS: dict[str, Client] = {
             section=("mcp_servers",),
             home="HERMES_HOME",
             search=("tools", "tool_search"),
-            syntax=yaml_edit,
+            syntax="yaml_edit",
         ),
         Client(name="openclaw", title="OpenClaw", section=("mcp", "servers"), search=("tools", "toolSearch")),
     )

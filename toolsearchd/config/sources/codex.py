@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +11,8 @@ from toolsearchd.config.sources.base import Entries, Format, mapped, section
 
 
 def _load(text: str, file: str) -> Document:
+    import tomllib  # only where there is such a file
+
     try:
         return Document(tomllib.loads(text), [])
     except (tomllib.TOMLDecodeError, ValueError, RecursionError) as error:

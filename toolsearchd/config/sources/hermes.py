@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from toolsearchd.config.document import Document
 from toolsearchd.config.sources.base import Entries, Format, mapped, section
-from toolsearchd.config.yaml_text import parse_yaml
 
 
 def _common(entry: dict[str, Any]) -> Mapping[str, Any]:
@@ -25,10 +25,16 @@ def _entries(document: Mapping[str, Any]) -> Entries:
     return mapped(section(document, "mcp_servers"), _common)
 
 
+def _load(text: str, file: str) -> Document:
+    from toolsearchd.config.yaml_text import parse_yaml  # PyYAML only where there is such a file
+
+    return parse_yaml(text, file)
+
+
 FORMAT = Format(
     name="hermes",
     locations=("~/.hermes/config.yaml",),
     rule="hermes",
     entries=_entries,
-    load=parse_yaml,
+    load=_load,
 )

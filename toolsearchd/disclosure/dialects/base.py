@@ -102,7 +102,6 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     bridges: bool = True  # False: every tool is shown directly
     bridges_nothing: bool = True  # a bridge stands while granted servers are still to come
     agent: Literal["any", "openclaw", "hermes"] = "any"  # whose model manifests concern it
-    clients: tuple[str, ...] = ()  # globs of the lower-cased names of clients that speak it unasked
     activation: Literal["any", "threshold"] = "any"
     """Does any tool that may hide raise the bridge, or only schemas of `threshold_pct` of the context?"""
     core_names: frozenset[str] = frozenset()  # names that are the agent's own and never hidden

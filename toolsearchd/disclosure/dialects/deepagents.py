@@ -257,7 +257,6 @@ def _bridge(view: View, _shown: Listing, separate: bool) -> list[dict[str, Any]]
 DEEPAGENTS = msgspec.structs.replace(
     DEFAULT,
     name="deepagents",
-    clients=("deepagents", "deepagents-*", "langchain-deepagents*"),
     reevaluates=True,
     shows_near=False,
     bridges_nothing=False,

@@ -24,7 +24,6 @@ HERMES = Dialect(
     name="hermes",
     ranker="hermes",
     agent="hermes",
-    clients=("hermes", "hermes-agent"),
     name_of=_name,
     source_name_of=_source_name,
     label_of=lambda source: source or "other",

@@ -104,7 +104,6 @@ HERMES_V1 = msgspec.structs.replace(
     HERMES,
     name="hermes-v1",
     ranker="hermes-v1",
-    clients=(),
     name_of=_name,
     max_queries=1,
     max_names=1,

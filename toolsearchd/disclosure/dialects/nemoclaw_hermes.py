@@ -9,6 +9,5 @@ from toolsearchd.disclosure.dialects.hermes import HERMES
 NEMOCLAW_HERMES = msgspec.structs.replace(
     HERMES,
     name="nemoclaw-hermes",
-    clients=("nemoclaw-hermes",),
     presets={"enabled": "on", "search_default_limit": 5, "max_search_limit": 20},
 )

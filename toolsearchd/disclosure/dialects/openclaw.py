@@ -271,7 +271,6 @@ def _dialect(name: str, generation: Generation) -> Dialect:
         reevaluates=True,
         settings_of=partial(_settings, generation),
         agent="openclaw",
-        clients=("openclaw", "openclaw-*") if name == "openclaw" else (),
         read_options=partial(read_options, generation=generation),
         tool_of=_tool_of,
         prepare_of=_prepare if generation == "g1" else None,
