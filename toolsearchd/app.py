@@ -35,6 +35,7 @@ from toolsearchd.actors.notifier import Notifier
 from toolsearchd.actors.permits import Permits
 from toolsearchd.actors.runtime_dir import RuntimeDir, activated_sockets
 from toolsearchd.actors.sessions import Sessions
+from toolsearchd.actors.spill import Spill
 from toolsearchd.actors.standing import ENVIRONMENT
 from toolsearchd.actors.token_counts import TokenCounts
 from toolsearchd.actors.warm_catalog import WarmCatalog
@@ -136,6 +137,7 @@ class Daemon:
             settings=self._settings,
             limits=limits,
         )
+        self.spill = Spill(places.state_dir, limits=limits)
         self.dispatcher = Dispatcher(
             upstream=self.fleet,
             approver=self.approver,
@@ -143,6 +145,7 @@ class Daemon:
             hooks=self.hooks,
             journal=self.journal,
             activity=self.activity,
+            spill=self.spill,
             limits=limits,
         )
         self.manifests = ManifestFiles(places.config_file)
@@ -210,6 +213,7 @@ class Daemon:
         await stages.start("journal", self.journal.run)
         await stages.start("desktop", self.desktop.run)
         await stages.start("approver", self.approver.run)
+        await stages.start("spill", self.spill.run)
         await stages.start("dispatcher", self.dispatcher.run)
         await stages.start("agent listener", agents.run)
         await stages.start("control listener", control.run)

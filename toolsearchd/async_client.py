@@ -159,6 +159,10 @@ class AsyncClient:
     async def stop(self, batch: int | str | None = None) -> Reply:
         return await self.request("stop", **given(batch=batch))
 
+    async def resolve(self, handle: str, offset: int = 0, limit: int | None = None) -> Reply:
+        """Reads on in a result that was too long for its reply: `text`, and `next_offset` where more is."""
+        return await self.request("resolve", handle=handle, offset=offset, **given(limit=limit))
+
     async def subscribe(self, events: Sequence[str]) -> Reply:
         """After this, events come out of `events`; what is not taken in time is dropped and counted."""
         reply = await self.request("subscribe", events=list(events))

@@ -204,6 +204,9 @@ class Client(_Blocking):
     def stop(self, batch: int | str | None = None) -> Reply:
         return self.request("stop", **given(batch=batch))
 
+    def resolve(self, handle: str, offset: int = 0, limit: int | None = None) -> Reply:
+        return self.request("resolve", handle=handle, offset=offset, **given(limit=limit))
+
     def subscribe(self, events: Sequence[str]) -> Reply:
         return self.request("subscribe", events=list(events))
 

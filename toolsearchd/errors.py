@@ -108,6 +108,13 @@ CODES: dict[str, CodeEntry] = {
     "TOOL_ERROR": CodeEntry("The tool itself reported an error.", "Read its text; it is in `response`."),
     "BAD_RESULT": CodeEntry("The server's answer can't be represented.", "Report it to the server's author."),
     "RESULT_TOO_LARGE": CodeEntry("The server's answer is over the line limit.", "Ask for less, or page."),
+    "UNKNOWN_HANDLE": CodeEntry(
+        "Nothing is kept under this handle: it expired, or is another session's.", "Call the tool again."
+    ),
+    "INPUT_REQUIRED": CodeEntry(
+        "The tool wants to be told more in the middle of the call; it was not completed.",
+        "Answer in the arguments of a new call, or ask the person; `requests` says what it wants.",
+    ),
     # Servers.
     "SERVER_UNAVAILABLE": CodeEntry(
         "The tool's server is not connected.",

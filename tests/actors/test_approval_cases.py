@@ -22,6 +22,7 @@ from toolsearchd.actors.hooks import Hooks
 from toolsearchd.actors.journal import Journal
 from toolsearchd.actors.peer import Peer
 from toolsearchd.actors.permits import Permits
+from toolsearchd.actors.spill import Spill
 from toolsearchd.catalog.definition import decode_definition
 from toolsearchd.catalog.model import Tool
 from toolsearchd.config.settings import Approval, Settings
@@ -110,7 +111,7 @@ def answer_to(case, index, name):
 
 async def at_once(write):
     """The test's clock jumps while a thread works."""
-    write()
+    return write()
 
 
 async def run(case, tmp_path):
@@ -139,6 +140,7 @@ async def run(case, tmp_path):
         hooks=hooks,
         journal=journal,
         activity=activity,
+        spill=Spill(tmp_path, limits=LIMITS, in_thread=at_once),
         limits=LIMITS,
     )
     caller = Caller(tools_of(case))

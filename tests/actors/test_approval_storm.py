@@ -21,6 +21,7 @@ from toolsearchd.actors.hooks import Hooks
 from toolsearchd.actors.journal import Journal
 from toolsearchd.actors.peer import Peer
 from toolsearchd.actors.permits import Permits
+from toolsearchd.actors.spill import Spill
 from toolsearchd.catalog.definition import decode_definition
 from toolsearchd.catalog.model import Tool
 from toolsearchd.config.settings import Approval, Settings
@@ -89,12 +90,13 @@ class World:
             hooks=hooks,
             journal=self.journal,
             activity=shared["activity"],
+            spill=Spill(directory, limits=LIMITS, in_thread=self.write),
             limits=LIMITS,
         )
 
     async def write(self, write):
         await trio.sleep(self.random.uniform(0, 0.2))
-        write()
+        return write()
 
     def change_tool(self):
         self.version += 1

@@ -83,7 +83,14 @@ async def test_the_stateless_revision_with_its_envelope(nursery):
     status = await world.reach("modern_only", "ready")
     assert status["protocol"] == "2026-07-28"
     assert text(await world.call("modern_only")) == "modern"
-    await refused("UNSUPPORTED", world.call, "modern_only", ask=True)
+    for _ in range(4):  # as many failures would open the breaker
+        with pytest.raises(ToolsearchdError) as caught:
+            await world.call("modern_only", ask=True)
+        assert caught.value.code == "INPUT_REQUIRED"
+        assert "Sure?" in caught.value.message
+        schema = {"type": "object", "properties": {"sure": {"type": "boolean"}}}
+        assert caught.value.fields["requests"] == [{"message": "Sure?", "requestedSchema": schema}]
+    assert "sampling" in await refused("UNSUPPORTED", world.call, "modern_only", ask="sampling/createMessage")
     await world.call("modern_only", grow=True)
     await until(lambda: world.tools("modern_only") == ["echo", "grown"])
 

@@ -164,7 +164,12 @@ def modern_only():
             listeners.append(message["id"])
             tell(message["id"], "notifications/subscriptions/acknowledged", params)
         elif method == "tools/call" and params["arguments"].get("ask"):
-            question = {"type": "elicitation", "message": "Sure?"}
+            asked = params["arguments"]["ask"]
+            schema = {"type": "object", "properties": {"sure": {"type": "boolean"}}}
+            question = {
+                "method": "elicitation/create" if asked is True else asked,
+                "params": {"message": "Su\u200bre?", "requestedSchema": schema},
+            }
             answer(message, {"resultType": "input_required", "inputRequests": {"q": question}})
         elif method == "tools/call" and params["arguments"].get("grow"):
             tools.append({**TOOL, "name": "grown"})
@@ -254,6 +259,30 @@ def huge_result():
             huge(message)
 
     serve(on_call=either)
+
+
+def long_results():
+    """As many bytes as are asked for, of a kind that is asked for."""
+
+    def long(message):
+        asked = message["params"]["arguments"]
+        count = asked["bytes"]
+        text = "".join(f"line {at}\n" for at in range(count // 7))[:count]
+        if asked.get("kind") == "image":
+            content = [{"type": "image", "mimeType": "image/png", "data": "A" * count}]
+        elif asked.get("kind") == "blocks":
+            content = [{"type": "text", "text": f"block {at}"} for at in range(count)]
+        else:
+            content = [{"type": "text", "text": text}]
+        result = {"content": content, "isError": asked.get("kind") == "error"}
+        if asked.get("kind") == "structured":
+            result = {"content": [], "structuredContent": {"all": text}}
+        if asked.get("kind") == "hidden":
+            hidden = "\x1b[31mre\u200bd\x1b[0m\r\n\n\n\nend\U000e0041"
+            result = {"content": [{"type": "text", "text": hidden}], "structuredContent": {"a": [hidden]}}
+        answer(message, result)
+
+    serve(on_call=long)
 
 
 def odd_results():

@@ -36,6 +36,7 @@ from toolsearchd.protocol.messages import (
     Hello,
     Ping,
     Request,
+    Resolve,
     Search,
     Stop,
     Subscribe,
@@ -177,6 +178,8 @@ class _Conversation:
                     fields = session.call_result(request.call, request.response, request.error)
                 case Explain():
                     fields = session.explain(request.query, request.tool)
+                case Resolve():
+                    fields = session.resolve(request.handle, request.offset, request.limit)
                 case Subscribe():
                     fields = self._subscribe(session, request)
                 case Decide():

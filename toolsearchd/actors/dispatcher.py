@@ -21,7 +21,9 @@ from toolsearchd.actors.approver import Approver
 from toolsearchd.actors.hooks import Hooks
 from toolsearchd.actors.journal import Journal
 from toolsearchd.actors.sender import OnProgress, Sender
+from toolsearchd.actors.spill import Spill
 from toolsearchd.dispatch.entry import Entry, EntryState, Outcome
+from toolsearchd.dispatch.failures import Failures
 from toolsearchd.dispatch.parallel import Footprint, may_join
 from toolsearchd.dispatch.queue import INDETERMINATE_BY_STOP, Queue
 from toolsearchd.dispatch.shapes import CallRequest
@@ -64,6 +66,7 @@ class Dispatcher:
         hooks: Hooks,
         journal: Journal,
         activity: Activity,
+        spill: Spill,
         limits: Limits,
     ) -> None:
         self._approver = approver
@@ -73,7 +76,9 @@ class Dispatcher:
         self._limits = limits
         self._nursery: trio.Nursery | None = None
         self._admitting: dict[Entry, trio.CancelScope] = {}
-        self._sender = Sender(upstream=upstream, admission=admission, hooks=hooks, limits=limits)
+        self._sender = Sender(upstream=upstream, admission=admission, hooks=hooks, spill=spill, limits=limits)
+        self._spill = spill
+        self._failures: dict[str, Failures] = {}  # by session
         self._queues: set[Queue] = set()
         self._draining = False
 
@@ -118,6 +123,12 @@ class Dispatcher:
         for entry in stopped.running:
             self._tell("orphaned", caller, {"tool": entry.name})
         self._approver.close_session(caller)
+        self._failures.pop(caller.session_id, None)
+        self._spill.forget(caller.session_id)
+
+    def resolve(self, caller: Caller, handle: str, offset: int, limit: int | None) -> dict[str, Any]:
+        """See `Spill.resolve`; of the caller's own results."""
+        return self._spill.resolve(caller.session_id, handle, offset, limit)
 
     def _tell(self, step: str, caller: Caller, fields: dict[str, Any]) -> None:
         """To the live feed and to the journal."""
@@ -162,7 +173,7 @@ class Dispatcher:
                     self._tell_end(passage)
         if not caller.queue.batches:
             self._queues.discard(caller.queue)
-        deliver(batch.reply())
+        deliver(await self._spill.fit_frame(caller.session_id, batch.reply()))
 
     async def _begin(
         self,
@@ -178,13 +189,13 @@ class Dispatcher:
         passage.began_at = time.monotonic()
         refusal = await self._wait_admitted(passage, request, beside)
         if refusal is not None or entry.state is not EntryState.QUEUED:
-            self._finish(passage, refusal)
+            self._finish(passage, request, refusal)
             return
         beside.add(entry, self._admission.footprint_of(passage))
 
         async def run() -> None:
             outcome = await self._sender.wait_outcome(passage, request, started, on_progress)
-            self._finish(passage, outcome)
+            self._finish(passage, request, outcome)
             beside.remove(entry)
 
         def started() -> None:
@@ -192,10 +203,12 @@ class Dispatcher:
 
         nursery.start_soon(run)
 
-    def _finish(self, passage: Passage, outcome: Outcome | None) -> None:
+    def _finish(self, passage: Passage, request: CallRequest, outcome: Outcome | None) -> None:
         """Gives the entry its outcome, unless a stop that came first has given it one."""
-        if outcome is not None:
-            passage.caller.queue.finish(passage.entry, outcome)
+        caller, entry = passage.caller, passage.entry
+        if outcome is not None and entry.outcome is None:
+            failures = self._failures.setdefault(caller.session_id, Failures())
+            caller.queue.finish(entry, failures.judged(request, outcome))
         self._tell_end(passage)
 
     def _tell_end(self, passage: Passage) -> None:

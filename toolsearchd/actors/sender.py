@@ -15,7 +15,9 @@ import trio
 
 from toolsearchd.actors.admission import Admission, Passage, Upstream, refused
 from toolsearchd.actors.hooks import Hooks
+from toolsearchd.actors.spill import Spill
 from toolsearchd.catalog.model import Tool
+from toolsearchd.disclosure.sanitise import excerpt
 from toolsearchd.dispatch.entry import Entry, EntryState, Outcome
 from toolsearchd.dispatch.queue import INDETERMINATE_BY_STOP
 from toolsearchd.dispatch.shapes import CallRequest
@@ -23,6 +25,8 @@ from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 
 log = logging.getLogger(__name__)
+
+_MESSAGE_CHARS = 2000  # of a tool's own words in an error
 
 OnProgress = Callable[[Entry, float, float | None, str | None], None]
 
@@ -45,10 +49,13 @@ class _Flight:
 
 
 class Sender:
-    def __init__(self, *, upstream: Upstream, admission: Admission, hooks: Hooks, limits: Limits) -> None:
+    def __init__(
+        self, *, upstream: Upstream, admission: Admission, hooks: Hooks, spill: Spill, limits: Limits
+    ) -> None:
         self._upstream = upstream
         self._admission = admission
         self._hooks = hooks
+        self._spill = spill
         self._limits = limits
         self._flights: dict[Entry, _Flight] = {}
         self._nursery: trio.Nursery | None = None
@@ -114,6 +121,7 @@ class Sender:
                     outcome = refused(passage.caller, error)
                 if passage.sent:
                     outcome = await self._hooked(passage, tool, outcome)
+                    outcome = await self._spill.fitted(passage.caller.session_id, outcome)
             except ToolsearchdError as error:
                 outcome = refused(passage.caller, error)
             except Exception as error:  # a bug below must cost this entry only
@@ -168,8 +176,7 @@ class Sender:
 def _outcome_of(tool: Tool, result: dict[str, Any]) -> Outcome:
     if not result.get("isError"):
         return Outcome(response=result)
-    texts = [block.get("text", "") for block in result.get("content", ()) if block.get("type") == "text"]
-    message = " ".join(texts).strip() or "the tool reported an error without a text"
-    return Outcome.failed(
-        ToolsearchdError("TOOL_ERROR", message[:2000], tool=tool.public_name, response=result)
-    )
+    blocks = [block for block in result.get("content", ()) if block.get("type") == "text"]
+    texts = [text for block in blocks if isinstance(text := block.get("text"), str)]
+    message = excerpt(" ".join(texts).strip(), _MESSAGE_CHARS) or "the tool reported an error without a text"
+    return Outcome.failed(ToolsearchdError("TOOL_ERROR", message, tool=tool.public_name, response=result))

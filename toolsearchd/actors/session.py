@@ -30,6 +30,7 @@ from toolsearchd.disclosure.precedence import Choice
 from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.disclosure.view import Assembled, View
 from toolsearchd.dispatch.approvals import Answer as ApprovalAnswer
+from toolsearchd.dispatch.arguments import property_names
 from toolsearchd.dispatch.queue import Queue
 from toolsearchd.dispatch.routing import check_door, check_name
 from toolsearchd.dispatch.shapes import Rules, parse_calls
@@ -304,13 +305,27 @@ class Session:
     ) -> None:
         """Takes a batch under `key`; `deliver` gets the reply, once. Raises what refuses it whole."""
         self._history.note_call()
-        requests = parse_calls(args, max_entries=self._limits.entries_per_call, rules=self.argument_rules)
+        requests = parse_calls(
+            args,
+            max_entries=self._limits.entries_per_call,
+            rules=self.argument_rules,
+            properties=self._properties_of,
+        )
         self.calls += len(requests)
         self._dispatcher.submit(self, key, requests, lambda reply: deliver(self._stamped(reply)), on_progress)
+
+    def _properties_of(self, name: str) -> frozenset[str] | None:
+        """The names of a tool's top-level arguments; None where it is unknown."""
+        tool = self.view.tool_named(name) or self.view.resolve(name)
+        return None if tool is None else property_names(tool.definition)
 
     def stop(self, key: Hashable | None = None) -> dict[str, Any]:
         """Raises UNKNOWN_BATCH. When it returns nothing more of the stopped batches will start."""
         return self._stamped(dict(self._dispatcher.stop(self, key)))
+
+    def resolve(self, handle: str, offset: int = 0, limit: int | None = None) -> dict[str, Any]:
+        """A piece of a result that was too long for its reply. Raises UNKNOWN_HANDLE, BAD_ARGUMENTS."""
+        return self._stamped(self._dispatcher.resolve(self, handle, offset, limit))
 
     def listen(self, events: Iterable[str]) -> None:
         """Events that it is sent from now on."""

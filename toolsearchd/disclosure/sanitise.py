@@ -42,6 +42,12 @@ def clean(text: str) -> str:
     return _PARAGRAPHS.sub("\n\n", text)
 
 
+def clean_result(text: str) -> str:
+    """A tool's result, without what hides text; its lines and blanks stay as they are."""
+    text = _INVISIBLE.sub("", _ESCAPES.sub("", text))
+    return text if text.isascii() else _JOINERS.sub(_joiner, text)
+
+
 def _joiner(match: re.Match[str]) -> str:
     """A joiner stays between two characters beyond ASCII, a variation selector behind a sign that has one.
 

@@ -61,6 +61,18 @@ def unvalidatable_reason(definition: Definition, limits: Limits) -> str:
     return definition.unvalidatable or _plan(definition.input_schema, limits).fault
 
 
+class _Top(msgspec.Struct, frozen=True):
+    properties: dict[str, msgspec.Raw] = {}
+
+
+def property_names(definition: Definition) -> frozenset[str]:
+    """The names of its top-level arguments."""
+    try:
+        return frozenset(msgspec.json.decode(definition.input_schema, type=_Top).properties)
+    except msgspec.DecodeError:  # `properties` is not an object: a server's slip
+        return frozenset()
+
+
 class _Plan(msgspec.Struct, frozen=True):
     """A schema read and compiled, or its fault."""
 

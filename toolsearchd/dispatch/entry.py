@@ -21,6 +21,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
     response: dict[str, Any] | None = None  # the tool's own result, MCP's `CallToolResult` as a map
     error: dict[str, Any] | None = None  # {code, message, …}
+    spilled: dict[str, Any] | None = None  # {handle, path, bytes} of the whole, where it was clipped
 
     @staticmethod
     def failed(error: ToolsearchdError) -> Outcome:
@@ -29,6 +30,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     def slot(self, index: int, name: str) -> dict[str, Any]:
         """The entry's place in the reply to `call`."""
         head: dict[str, Any] = {"index": index, "name": name}
+        if self.spilled is not None:
+            head["spilled"] = self.spilled
         if self.error is not None:
             return head | {"error": self.error}
         return head | {"response": self.response}

@@ -82,6 +82,14 @@ class Stop(Request, tag="stop", frozen=True, kw_only=True):
     batch: RequestId | None = None  # the `id` of the call to stop; none: all of the session
 
 
+class Resolve(Request, tag="resolve", frozen=True, kw_only=True):
+    """Reads on in a result that was too long for its reply; `offset` and `limit` count bytes."""
+
+    handle: str
+    offset: int = 0
+    limit: int | None = None
+
+
 class Subscribe(Request, tag="subscribe", frozen=True, kw_only=True):
     events: list[str]
 
@@ -128,6 +136,7 @@ AgentMessage = (
     | Use
     | Call
     | Stop
+    | Resolve
     | Subscribe
     | Explain
     | Tools

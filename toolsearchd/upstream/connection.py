@@ -31,6 +31,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from toolsearchd import __version__
 from toolsearchd.config.model import ServerSpec
+from toolsearchd.disclosure.sanitise import clean_json, plain_line
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.upstream.asking import ASKED, TOLD, Client
@@ -46,6 +47,8 @@ _METHOD_NOT_FOUND = -32_601
 _CONNECTION_CLOSED = -32_000
 # The SDK's own words where it gives up an answer. A server's error may bear the same code and is an answer.
 _GIVEN_UP = ("Connection closed", "SSE stream ", "Session terminated")
+_MESSAGE_CHARS = 2000  # of a server's words in an error
+_KINDS_CHARS = 200
 _TOOLS_AT_ONCE = 20  # checked before others have their turn
 _INPUT_ROUNDS = 16  # of one request: a person fills in no more forms for it
 _MORE_PAGES = 1  # what is counted as left out where nobody knows how many
@@ -163,7 +166,7 @@ class Connection:
     async def _input(self, client: Client | None, result: dict[str, Any]) -> dict[str, Any]:
         """The answers to what an `input_required` result asks, and its state to go with them."""
         if client is None:
-            raise ToolsearchdError("UNSUPPORTED", "it asks for input, and this agent can't be asked")
+            raise _input_required(result)
         answers = {}
         for key, asked in (result.get("inputRequests") or {}).items():
             method = asked.get("method") if isinstance(asked, dict) else None
@@ -213,6 +216,31 @@ class Connection:
         return ToolsearchdError(
             "SERVER_ERROR", text or "the server gave an error without words", server_code=code, **fields
         )
+
+
+def _input_required(result: dict[str, Any]) -> ToolsearchdError:
+    """What is wanted of the caller before the call can be completed (MCP 2026-07-28, InputRequiredResult)."""
+    wanted = result.get("inputRequests")
+    requests = list(wanted.values()) if isinstance(wanted, dict) else []
+    questions = [request for request in requests if isinstance(request, dict)]
+    other = [str(q.get("method")) for q in questions if q.get("method") != "elicitation/create"]
+    if other or not questions or len(questions) < len(requests):
+        kinds = ", ".join(sorted(set(other))) or "something that can't be read"
+        return ToolsearchdError(
+            "UNSUPPORTED", f"the tool asks for {plain_line(kinds)[:_KINDS_CHARS]} in the middle of the call"
+        )
+    asked = [params for q in questions if isinstance(params := q.get("params"), dict)]
+    words = " / ".join(plain_line(str(params.get("message", ""))) for params in asked)[:_MESSAGE_CHARS]
+    return ToolsearchdError(
+        "INPUT_REQUIRED",
+        f"the tool was not completed, it asks: {words or '(without words)'}. "
+        "Call it again with the answer in its arguments, where it has one for it, or ask the person",
+        requests=[
+            {"message": plain_line(str(params.get("message", "")))[:_MESSAGE_CHARS]}
+            | {key: clean_json(params[key]) for key in ("requestedSchema", "url") if key in params}
+            for params in asked
+        ],
+    )
 
 
 def _reporting(on_progress: OnProgress) -> Any:

@@ -40,6 +40,7 @@ _PROVEN_S = 180.0  # a session that held this long was no accident (the referenc
 _NOT_SENT = frozenset(
     ("SERVER_UNAVAILABLE", "INVALID_ARGUMENTS", "TOOL_CHANGED", "TOOL_NOT_FOUND", "STALE", "INTERRUPTED")
 )
+_ANSWERS = frozenset(("INPUT_REQUIRED", "UNSUPPORTED"))  # not what was asked for, from a server that works
 _WAIT_S = 5.0  # what a call waits for a server that is coming back (the reference's)
 _REPLAY_WAIT_S = 15.0  # … and one that is to be sent again (the reference's)
 
@@ -236,7 +237,7 @@ class Upstream:
             return result
         except ToolsearchdError as error:
             if error.code not in _NOT_SENT:
-                ok = False
+                ok = error.code in _ANSWERS
             raise
         finally:
             if ok is None:

@@ -1,0 +1,49 @@
+"""Calls of a session that failed before in the same words: who repeats one is told so. Pure."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from toolsearchd.dispatch.entry import Outcome
+from toolsearchd.dispatch.shapes import CallRequest
+
+TOLD_FROM = 3  # the first one may be bad luck, the second a try
+_REMEMBERED = 256  # calls of a session
+_UNHEARD = frozenset(("INTERRUPTED", "INDETERMINATE"))  # says nothing of the call
+
+
+class Failures:
+    """Identical: the same name and the same arguments, as they were asked for."""
+
+    def __init__(self) -> None:
+        self._times: OrderedDict[int, int] = OrderedDict()
+
+    def judged(self, request: CallRequest, outcome: Outcome) -> Outcome:
+        """Takes note of the outcome; from the third failure on it says that it is one more."""
+        code = outcome.error["code"] if outcome.error is not None else ""
+        if code in _UNHEARD:
+            return outcome
+        key = _key(request)
+        times = self._times.pop(key, 0) + 1
+        if outcome.error is None:
+            return outcome
+        self._times[key] = times
+        while len(self._times) > _REMEMBERED:
+            self._times.popitem(last=False)
+        return outcome if times < TOLD_FROM else Outcome(error=_told(outcome.error, times))
+
+
+def _told(error: Mapping[str, Any], times: int) -> dict[str, Any]:
+    advice = (
+        f"this same call has failed {times} times in this session: "
+        "do not send it again as it is; change the arguments, use another tool, or say what is in the way"
+    )
+    return {**error, "message": f"{error['message']} ({advice})", "repeat": times}
+
+
+def _key(request: CallRequest) -> int:
+    return hash((request.name, msgspec.msgpack.encode(request.arguments, order="deterministic")))
