@@ -28,7 +28,7 @@ demo: $(VENV)/installed
 	$(VENV)/bin/toolsearchctl demo
 
 test: $(VENV)/node-installed
-	$(PY) -m pytest -q
+	$(PY) -m pytest -q -n auto --dist loadfile
 
 lint: $(VENV)/test-installed
 	$(VENV)/bin/ruff check .

@@ -13,7 +13,7 @@ from toolsearchd.protocol.framing import FrameDecoder, encode_frame
 class Wire:
     """`recv` gives the next frame as a map, or None at the end of the stream."""
 
-    def __init__(self, path, *, timeout=10):
+    def __init__(self, path, *, timeout=30):
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.sock.settimeout(timeout)
         self.sock.connect(str(path))
