@@ -131,9 +131,8 @@ def main() -> None:
             wait_until(lambda: daemon.ctl("status")[1].get("tools") == count + SMALL, within_s=1200)
             memory = rss_mb(daemon.process.pid)
             daemon.ctl("search", "create an issue")
-            write_catalog(
-                small, [t | {"name": f"new_{t['name']}"} for t in tools[count:]], lambda at: "small"
-            )
+            changed = [tool | {"name": f"new_{tool['name']}"} for tool in tools[count:]]
+            write_catalog(small, "small", changed)
             daemon.ctl("restart", "small")
             wait_until(lambda: found_new(daemon), within_s=60)
             time.sleep(15)  # the catalog is written when it has been quiet
