@@ -1,4 +1,4 @@
-"""Round trips through a real daemon: ping, search and call, at 700 and 3,300 tools, for 1 and 8 clients.
+"""Round trips through a real daemon: ping, search and call, at 700 to 10,000 tools, for 1 and 8 clients.
 
     python -m tests.bench.latency
 
@@ -22,7 +22,8 @@ from tests.daemon import DaemonProcess
 from tests.servers.zoo import zoo
 from tests.wire import agent
 
-SIZES = (700, 3_300)
+SIZES = (700, 3_300, 10_000)
+SERVERS = 20
 CLIENTS = (1, 8)
 ROUNDS = {"ping": 1500, "search": 1500, "call": 300}
 
@@ -92,12 +93,13 @@ def main():
             words_file = root / "words.json"
             words_file.write_text(json.dumps(words))
             servers = {"steady": zoo("steady", "echo")}
-            for at in range(0, size, 100):
+            for at in range(SERVERS):
                 file = root / f"tools{at}.json"
-                file.write_text(json.dumps(tools[at : at + 100]))
+                file.write_text(json.dumps(tools[at::SERVERS]))
                 servers[f"made{at}"] = zoo("steady", "--tools-from", file)
             with DaemonProcess(root, servers=servers) as daemon:
                 daemon.wait_servers(*servers)
+                time.sleep(5)  # the views in use are made ready
                 for clients in CLIENTS:
                     found = measure(daemon, clients, words_file)
                     cells = "  ".join(
