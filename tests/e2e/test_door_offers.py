@@ -189,9 +189,10 @@ async def list_roots(context):
     return types.ListRootsResult(roots=[types.Root(uri="file:///here", name="here")])
 
 
-async def test_questions_of_a_server_go_to_the_calling_client(daemon):
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_questions_of_a_server_go_to_the_calling_client(daemon, mode):
     asked = {"elicitation_callback": elicit, "sampling_callback": sample, "list_roots_callback": list_roots}
-    async with open_client(daemon, **asked) as client:
+    async with open_client(daemon, mode, **asked) as client:
         formed = await client.call_tool("everything__trigger-elicitation-request", {})
         assert "everything: Please provide" in str(formed.content)  # whose form it is
         sampled = await client.call_tool("everything__trigger-sampling-request", {"prompt": "a nonce"})
@@ -199,8 +200,9 @@ async def test_questions_of_a_server_go_to_the_calling_client(daemon):
         assert "file:///here" in text_of(await client.call_tool("everything__get-roots-list", {}))
 
 
-async def test_a_client_without_a_form_is_not_asked(daemon):
-    async with open_client(daemon) as client:
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_a_client_without_a_form_is_not_asked(daemon, mode):
+    async with open_client(daemon, mode) as client:
         asked = await client.call_tool("offers__ask", {})
         assert "the calling client does not offer it" in text_of(asked)
 

@@ -1,8 +1,9 @@
-"""One call of the session on its way: its progress, then its reply."""
+"""One call of the session on its way: its progress, what it is asked meanwhile, then its reply."""
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import trio
@@ -16,13 +17,34 @@ class Progress(NamedTuple):
     message: str | None
 
 
-class PendingCall:
-    """`deliver` and `report` are the session's to call; `next_progress` and `reply` the door's to read."""
+class Question:
+    """What a server asks for the call; `answer` once."""
 
-    def __init__(self) -> None:
+    def __init__(self, method: str, params: Mapping[str, Any]) -> None:
+        self.method = method
+        self.params = params
+        self._answered = trio.Event()
+        self._answer: Any = None
+
+    def answer(self, answer: Any) -> None:
+        self._answer = answer
+        self._answered.set()
+
+    async def wait_answer(self) -> Any:
+        await self._answered.wait()
+        return self._answer
+
+
+class PendingCall:
+    """`deliver` and `report` are the session's to call; `next_news` and `reply` the door's to read."""
+
+    def __init__(self, capabilities: Any = None) -> None:
+        """`capabilities`: the client's, where its revision says them with each request."""
+        self.capabilities = capabilities
         self.reply: dict[str, Any] | None = None
         self.abandoned = False  # its request was cancelled: whatever comes is not to be sent
         self._reports: deque[Progress] = deque(maxlen=_KEPT)
+        self._questions: deque[Question] = deque()
         self._reached = float("-inf")
         self._news = trio.Event()
 
@@ -42,13 +64,26 @@ class PendingCall:
             self._reports.append(Progress(progress, total, message))
             self._news.set()
 
-    async def next_progress(self) -> Progress | None:
-        """The next report, or None when the reply is there. An abandoned call never returns from here."""
+    async def ask(self, method: str, params: Mapping[str, Any]) -> Any:
+        """The client's answer, however many rounds away. Cancelled, it is not asked any more."""
+        question = Question(method, params)
+        self._questions.append(question)
+        self._news.set()
+        try:
+            return await question.wait_answer()
+        finally:
+            if question in self._questions:
+                self._questions.remove(question)
+
+    async def next_news(self) -> Progress | Question | None:
+        """The next report or question, or None when the reply is there. An abandoned call never returns."""
         while True:
             if self.abandoned:
                 await trio.sleep_forever()
             if self._reports:
                 return self._reports.popleft()
+            if self._questions:
+                return self._questions.popleft()
             if self.reply is not None:
                 return None
             self._news = trio.Event()

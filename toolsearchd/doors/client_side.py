@@ -12,6 +12,7 @@ from typing import Any
 from mcp_types import JSONRPCNotification
 
 from toolsearchd.disclosure.sanitise import plain_line
+from toolsearchd.doors.calls import PendingCall
 from toolsearchd.errors import ToolsearchdError
 
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
@@ -26,8 +27,12 @@ _CAPABILITY = {
 class ClientSide:
     """`shake_hands` says what the client can do; before that it is asked nothing."""
 
-    def __init__(self, send_nowait: Callable[[Any], None]) -> None:
+    def __init__(
+        self, send_nowait: Callable[[Any], None], newest_call: Callable[[], PendingCall | None]
+    ) -> None:
+        """`newest_call`: by which a client of the stateless revision can be asked."""
         self._send_nowait = send_nowait
+        self._newest_call = newest_call
         self._outbound: Any = None
         self._capabilities: Mapping[str, Any] = {}
         self.level = "debug"  # of log messages, and what is graver: a server sends what it sends
@@ -51,26 +56,22 @@ class ClientSide:
 
         Cancelled, it tells the client so.
         """
-        if self._outbound is None:
+        call = self._newest_call() if self._outbound is None else None
+        if self._outbound is None and call is None:
             raise ToolsearchdError("UNSUPPORTED", f"{method} can't be passed on: this client can't be asked")
-        if not self._can(method, params):
+        if not _can(self._capabilities if call is None else call.capabilities, method, params):
             raise ToolsearchdError(
                 "UNSUPPORTED", f"{method} can't be passed on: the calling client does not offer it"
             )
         if method == "elicitation/create" and isinstance(message := params.get("message"), str):
             params = {**params, "message": f"{plain_line(server)}: {message}"}
-        answer: dict[str, Any] = await self._outbound.send_raw_request(method, dict(params), None)
+        if call is None:
+            answer = await self._outbound.send_raw_request(method, dict(params), None)
+        else:
+            answer = await call.ask(method, params)
+        if not isinstance(answer, dict):
+            raise ToolsearchdError("UNSUPPORTED", f"the client came back without an answer to {method}")
         return answer
-
-    def _can(self, method: str, params: Mapping[str, Any]) -> bool:
-        said = self._capabilities.get(_CAPABILITY[method])
-        if not isinstance(said, dict):
-            return False
-        if method != "elicitation/create":
-            return True
-        # Until the revision of November 2025 an empty map meant the form.
-        mode = params.get("mode", "form")
-        return mode in said or (mode == "form" and not said)
 
     def tell(self, server: str, method: str, params: Mapping[str, Any]) -> None:
         """A server's log message; one without a logger's name gets the server's."""
@@ -79,3 +80,14 @@ class ClientSide:
             return
         message = {"jsonrpc": "2.0", "method": method, "params": {"logger": server, **params}}
         self._send_nowait(JSONRPCNotification.model_validate(message))
+
+
+def _can(capabilities: Any, method: str, params: Mapping[str, Any]) -> bool:
+    said = capabilities.get(_CAPABILITY[method]) if isinstance(capabilities, dict) else None
+    if not isinstance(said, dict):
+        return False
+    if method != "elicitation/create":
+        return True
+    # Until the revision of November 2025 an empty map meant the form.
+    mode = params.get("mode", "form")
+    return mode in said or (mode == "form" and not said)

@@ -23,6 +23,7 @@ from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
+    CLIENT_CAPABILITIES_META_KEY,
     CLIENT_INFO_META_KEY,
     INVALID_PARAMS,
     CallToolRequestParams,
@@ -31,7 +32,7 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from toolsearchd import __version__
-from toolsearchd.doors.calls import PendingCall
+from toolsearchd.doors.calls import PendingCall, Question
 from toolsearchd.doors.client_side import ClientSide
 from toolsearchd.doors.forms import Forms, has_form
 from toolsearchd.doors.mcp import CloseSession, PeerStream, Session
@@ -39,6 +40,7 @@ from toolsearchd.doors.offers import Servers
 from toolsearchd.doors.passing import CACHED, Passing, begin
 from toolsearchd.doors.results import call_result, error_result, reply_result, told_result
 from toolsearchd.doors.revisions import carried_result, carried_tool
+from toolsearchd.doors.rounds import InputRequired, Round, Rounds
 from toolsearchd.doors.texts import DIRECT, Placed, bridged, cut_for, place_listing
 from toolsearchd.doors.tools import DoorNames, listed_tool
 from toolsearchd.doors.watches import Watches
@@ -78,7 +80,8 @@ class McpSession:
             stream, first_bytes, self._sink, self._charges, limits, self._stop_cancelled
         )
         self._bus = InMemorySubscriptionBus()
-        self._client = ClientSide(self._sink.send_nowait)
+        self._client = ClientSide(self._sink.send_nowait, self._newest_call)
+        self._rounds = Rounds(self._stop, limits.approval_answer_s)
         self._passing = Passing(servers, watches, self._client, lambda: self._open, limits)
         self._session: Session | None = None
         self._opening: trio.Event | None = None
@@ -271,6 +274,8 @@ class McpSession:
     async def _call_tool(self, ctx: Context, params: CallToolRequestParams) -> dict[str, Any]:
         try:
             result = await self._called(ctx, params.name, params.arguments or {})
+        except InputRequired as required:
+            return required.result
         except ToolsearchdError as error:
             result = error_result(error)
         except Exception as error:  # a bug in one call is that call's end
@@ -312,22 +317,36 @@ class McpSession:
             if tool is not None:
                 self._passing.offers.note_links(tool.server, slot["response"])
 
+    def _newest_call(self) -> PendingCall | None:
+        """That a client of the stateless revision waits for; it may be any of them, for what it is asked."""
+        return next((call for _, call in reversed(self._calls.values()) if not call.abandoned), None)
+
     async def _run_batch(self, ctx: Context, session: Session, arguments: dict[str, Any]) -> dict[str, Any]:
-        key, call = next(self._keys), PendingCall()
-        wants_progress = "progressToken" in ((ctx.params or {}).get("_meta") or {})
-        session.submit_call(key, arguments, call.deliver, call.report if wants_progress else None)
-        request_id = ctx.request_id
+        resumed = self._rounds.resume(ctx.params or {})
+        if resumed is None:
+            meta = (ctx.params or {}).get("_meta") or {}
+            key, call = next(self._keys), PendingCall(meta.get(CLIENT_CAPABILITIES_META_KEY))
+            session.submit_call(
+                key, arguments, call.deliver, call.report if "progressToken" in meta else None
+            )
+        else:
+            key, call, _ = resumed
+        request_id, goes_on = ctx.request_id, False
         assert request_id is not None
         self._calls[request_id] = (key, call)
         try:
-            while (update := await call.next_progress()) is not None:
-                await ctx.session.report_progress(*update)
+            while (news := await call.next_news()) is not None:
+                if isinstance(news, Question):
+                    assert self._nursery is not None
+                    goes_on = True
+                    raise self._rounds.begin(self._nursery, Round(key, call, news))
+                await ctx.session.report_progress(*news)
             assert call.reply is not None
             return call.reply
         finally:
             if self._calls.get(request_id) == (key, call):
                 del self._calls[request_id]
-            if call.reply is None and not self._source.ended:
+            if call.reply is None and not goes_on and not self._source.ended:
                 self._stop(key)
 
     def _stop_cancelled(self, request_id: RequestId) -> None:
