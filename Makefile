@@ -86,6 +86,7 @@ $(VENV)/installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed" if sys.version_info < (3, 11) else 0)'
 	$(PY) -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv $(VENV)
 	$(PY) -m pip install -q --disable-pip-version-check -e .
+	$(PY) -m compileall -q toolsearchd  # as pip does of what it copies: half of a first start
 	touch $@
 
 $(VENV)/test-installed: $(VENV)/installed

@@ -1,5 +1,6 @@
 """A start answers from the last run's catalog, before any server is up; nothing damaged or excluded shows."""
 
+import re
 import shlex
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from tests.daemon import DaemonProcess, wait_until
 from tests.servers.zoo import zoo
 from tests.wire import agent
+from toolsearchd.app import LATER
 
 
 def gated(gate, *tools):
@@ -113,3 +115,44 @@ def test_a_damaged_catalog_is_said_and_not_used(daemon, gate, damage):
         gate.touch()
         daemon.wait_servers("one")
         assert "mcp__one__echo" in finds(daemon, "echo")
+
+
+# What no first answer needs: libraries, what calls go through, the words of other agents.
+NOT_BEFORE_READY = {
+    *("mcp", "mcp_types", "jsonschema_rs", "yaml", "tomllib", "email", "urllib.request", "difflib"),
+    *("toolsearchd.upstream.upstream", "toolsearchd.dispatch.arguments", "toolsearchd.dispatch.validate"),
+    *("toolsearchd.config.install.json_edit", "toolsearchd.disclosure.dialects.openclaw"),
+}
+
+
+def imported(daemon):
+    """Modules that it imported before it was ready, and since, by the log of a `python -v`."""
+    before, _, since = daemon.log.read_text().rpartition("toolsearchd.app: ready:")
+    assert before
+    return tuple(set(re.findall(r"^import '([\w.]+)' #", part, re.M)) for part in (before, since))
+
+
+def test_a_start_imports_only_what_answers(tmp_path):
+    """No config file: what a client has configured is found where the client keeps it."""
+    daemon = DaemonProcess(tmp_path)
+    daemon.config_file.unlink()
+    daemon.servers_file = tmp_path / ".cursor" / "mcp.json"
+    daemon.servers_file.parent.mkdir()
+    daemon.write_servers({"one": zoo("steady", "echo")})
+    with daemon:
+        daemon.wait_servers("one")
+    daemon.log.unlink()
+    daemon.program = ["-v", *daemon.program]
+    with daemon.start():
+        assert finds(daemon, "echo") == ["mcp__one__echo"]
+        before, _ = imported(daemon)
+        assert "toolsearchd.actors.sessions" in before
+        assert before & NOT_BEFORE_READY == set()
+        wait_until(lambda: set(LATER) <= imported(daemon)[1], what="the rest of the modules")
+        status, reply = daemon.ctl("call", "mcp__one__echo", '{"text": "up"}')
+        assert status == 0, reply
+
+
+def test_a_stop_while_the_rest_is_imported(daemon):
+    daemon.start()
+    assert daemon.stop() == 0
