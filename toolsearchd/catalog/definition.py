@@ -7,6 +7,7 @@ other decoders earlier.
 from __future__ import annotations
 
 import re
+import sys
 from hashlib import blake2b
 from typing import Any
 
@@ -72,7 +73,7 @@ def decode_definition(raw: bytes | msgspec.Raw, limits: Limits) -> Definition:
     input_schema, unvalidatable = _input_schema(bytes(wire.inputSchema))
     output_schema = _object_or_nothing(bytes(wire.outputSchema))
     text = {
-        "name": name,
+        "name": sys.intern(name),  # it stands in the index's table, too
         "title": title if isinstance(title, str) else "",
         "description": description if isinstance(description, str) else "",
     }
