@@ -30,7 +30,6 @@ from toolsearchd.disclosure.precedence import Choice
 from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.disclosure.view import Assembled, View
 from toolsearchd.dispatch.approvals import Answer as ApprovalAnswer
-from toolsearchd.dispatch.arguments import property_names
 from toolsearchd.dispatch.queue import Queue
 from toolsearchd.dispatch.routing import check_door, check_name
 from toolsearchd.dispatch.shapes import Rules, parse_calls
@@ -316,6 +315,8 @@ class Session:
 
     def _properties_of(self, name: str) -> frozenset[str] | None:
         """The names of a tool's top-level arguments; None where it is unknown."""
+        from toolsearchd.dispatch.arguments import property_names  # `app` has it loaded after the start
+
         tool = self.view.tool_named(name) or self.view.resolve(name)
         return None if tool is None else property_names(tool.definition)
 
