@@ -5,6 +5,7 @@ PYTHON ?= $(or $(shell for python in python3 python3.14 python3.13 python3.12 py
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done),python3)
 VENV := .venv
 PY := $(VENV)/bin/python
+SOAK_MINUTES ?= 10
 UNIT_DIR ?= $(or $(XDG_CONFIG_HOME),$(HOME)/.config)/systemd/user
 UNITS := toolsearchd.socket toolsearchd-control.socket
 
@@ -21,7 +22,7 @@ help:
 	@echo "make bench-assemble    assemble beside ping, and the time to a new view after a change"
 	@echo "make bench-large       a daemon with 100,000 tools: its loop's lag, its memory, one server's change"
 	@echo "make bench-warm-start  from the start to the first answer, with 10,000 tools on the disk"
-	@echo "make soak    the long checks"
+	@echo "make soak    the long checks; SOAK_MINUTES=10 of agents, faults and edits, ARGS=--seed=N"
 	@echo "make install-units   systemd user units for this checkout's .venv; uninstall-units takes them out"
 
 demo: $(VENV)/installed
@@ -62,6 +63,7 @@ bench-warm-start: $(VENV)/test-installed
 
 soak: $(VENV)/node-installed
 	TOOLSEARCHD_PROPERTY_STEPS=50000 TOOLSEARCHD_PROPERTY_ROUNDS=5000 $(PY) -m pytest -q tests/property --hypothesis-profile=soak
+	$(PY) -m tests.soak.run --minutes $(SOAK_MINUTES) $(ARGS)
 	for turn in 1 2 3 4 5; do $(PY) -m pytest -q tests/e2e tests/actors || exit 1; done
 
 # The units with this checkout's programs in them, under build/systemd.

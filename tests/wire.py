@@ -36,6 +36,16 @@ class Wire:
             self._frames.feed(data)
         return msgspec.msgpack.decode(payload)
 
+    def recv_ready(self):
+        """The frames that are here after one read. An end of the stream is an error: nobody asked for it."""
+        data = self.sock.recv(1 << 16)
+        assert data, "the daemon hung up"
+        self._frames.feed(data)
+        found = []
+        while (payload := self._frames.next_payload()) is not None:
+            found.append(msgspec.msgpack.decode(payload))
+        return found
+
     def ask(self, message):
         """The reply with the message's id; events that come before it are dropped."""
         self.send(message)

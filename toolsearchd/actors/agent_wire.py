@@ -111,6 +111,7 @@ class _Conversation:
             self._stream.send_nowait(error_frame(None, error))
             return
         session.emit, session.ask = self._send_event, self._ask
+        session.unread_bytes = lambda: self._stream.outbox_bytes
         try:
             self._stream.send_nowait(self._wire.welcome(self._sessions.welcome(session)))
             self._serve(b"")  # requests may have come in one segment with the hello

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
+import trio
 
 from toolsearchd import __version__
 from toolsearchd.actors.cataloger import Cataloger
@@ -175,6 +176,7 @@ class ControlDesk:
         usage = resource.getrusage(resource.RUSAGE_SELF)
         return self.status() | {
             "cpu_s": round(usage.ru_utime + usage.ru_stime, 2),
+            "tasks": trio.lowlevel.current_statistics().tasks_living,
             "open_fds": len(list(Path("/proc/self/fd").iterdir())),
             "compile_ms": self._cataloger.compile_ms,
         }

@@ -90,6 +90,7 @@ class Session:
         self.emit: Callable[[str, dict[str, Any]], None] | None = None  # how its wire sends an event
         self.ask: Callable[[str, dict[str, Any]], None] | None = None  # … one that is not to be dropped
         self.client_side: Any = None  # its client, as servers ask it for something, where its wire can
+        self.unread_bytes: Callable[[], int] = lambda: 0  # what its wire holds for it
 
     # --- what the dispatcher asks ---------------------------------------------------------------
 
@@ -371,6 +372,7 @@ class Session:
             "listing_form": held.fields["listing_form"] if held else None,
             "why": f"{held.why if held else 'has not asked for its tools yet'} ({self._choice.why})",
             "open": len(self.queue.batches),
+            "unread_bytes": self.unread_bytes(),
             "uptime_s": round(time.monotonic() - self._opened_at, 1),
             "searches": self.searches,
             "searches_without_call": self._history.without_call,
