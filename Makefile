@@ -9,7 +9,7 @@ SOAK_MINUTES ?= 10
 UNIT_DIR ?= $(or $(XDG_CONFIG_HOME),$(HOME)/.config)/systemd/user
 UNITS := toolsearchd.socket toolsearchd-control.socket
 
-.PHONY: help demo test lint format bench bench-peers bench-stand-ins bench-listing bench-assemble bench-large bench-warm-start soak units install-units uninstall-units clean
+.PHONY: help demo test lint format bench bench-peers bench-stand-ins bench-listing bench-assemble bench-stop bench-overhead bench-large bench-warm-start soak units install-units uninstall-units clean
 
 help:
 	@echo "make demo    a first run: a private daemon with sample servers"
@@ -19,6 +19,8 @@ help:
 	@echo "make bench-peers       retrieval beside its peers, quality and speed; DATA=DIR, ARGS=--large"
 	@echo "make bench-stand-ins   eval through a daemon with stand-in servers beside eval on a file; DATA=DIR"
 	@echo "make bench-listing     what listings show of a catalog, by budget and by server; DATA=DIR…"
+	@echo "make bench-stop        how long a stop takes: 8 agents, full windows, slow servers"
+	@echo "make bench-overhead    a call through the daemon beside a bare SDK call"
 	@echo "make bench-assemble    assemble beside ping, and the time to a new view after a change"
 	@echo "make bench-large       a daemon with 100,000 tools: its loop's lag, its memory, one server's change"
 	@echo "make bench-warm-start  from the start to the first answer, with 10,000 tools on the disk"
@@ -51,6 +53,12 @@ bench-stand-ins: $(VENV)/test-installed
 
 bench-listing: $(VENV)/test-installed
 	$(PY) -m tests.bench.listing $(foreach dir,$(DATA),--data $(dir)) $(ARGS)
+
+bench-stop: $(VENV)/test-installed
+	$(PY) -m tests.bench.stop $(ARGS)
+
+bench-overhead: $(VENV)/test-installed
+	$(PY) -m tests.bench.overhead $(ARGS)
 
 bench-assemble: $(VENV)/test-installed
 	$(PY) -m tests.bench.assemble $(ARGS)

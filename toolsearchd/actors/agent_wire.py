@@ -114,9 +114,9 @@ class _Conversation:
         session.unread_bytes = lambda: self._stream.outbox_bytes
         try:
             self._stream.send_nowait(self._wire.welcome(self._sessions.welcome(session)))
-            self._serve(b"")  # requests may have come in one segment with the hello
+            await self._serve(b"")  # requests may have come in one segment with the hello
             while not self._done and (data := await self._stream.receive()):
-                self._serve(data)
+                await self._serve(data)
         finally:
             self._sessions.close(session)
 
@@ -130,7 +130,7 @@ class _Conversation:
                 return None
         return None
 
-    def _serve(self, data: bytes) -> None:
+    async def _serve(self, data: bytes) -> None:
         for item in self._wire.receive(data):
             if isinstance(item, Refusal):
                 self._stream.send_nowait(item.frame)
@@ -138,6 +138,8 @@ class _Conversation:
             else:
                 assert isinstance(item, Request)
                 self._answer(item)
+                if isinstance(item, Call):  # the next may be as long, and others have their stops to say
+                    await trio.lowlevel.checkpoint()
             if self._done:
                 return
 

@@ -32,19 +32,22 @@ from toolsearchd.limits import Limits
 
 log = logging.getLogger(__name__)
 
+_ENDED_AT_ONCE = 16  # of stopped entries, recorded in one go
+
 Deliver = Callable[[dict[str, Any]], None]
 
 
 class _Beside:
-    """The entries of one batch that are on their way, and what each touches."""
+    """The entries of one batch that are on their way, `most` at once, and what each touches."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
+        self._most = most
         self._running: dict[Entry, Footprint] = {}
         self._changed = trio.Event()
 
     async def wait_room(self, footprint: Footprint) -> None:
         """Until a call that touches this may run beside all that run."""
-        while not may_join(footprint, self._running.values()):
+        while len(self._running) >= self._most or not may_join(footprint, self._running.values()):
             await self._changed.wait()
 
     def add(self, entry: Entry, footprint: Footprint) -> None:
@@ -81,6 +84,7 @@ class Dispatcher:
         self._failures: dict[str, Failures] = {}  # by session
         self._queues: set[Queue] = set()
         self._draining = False
+        self._turns = trio.CapacityLimiter(1)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         async with trio.open_nursery() as self._nursery:
@@ -163,10 +167,13 @@ class Dispatcher:
         deliver: Deliver,
         on_progress: OnProgress | None,
     ) -> None:
-        batch, beside = entries[0].batch, _Beside()
+        batch, beside = entries[0].batch, _Beside(self._limits.entries_at_once)
         async with trio.open_nursery() as nursery:
             for entry, request in zip(entries, requests, strict=True):
                 passage = Passage(caller, entry)
+                is_open = entry.state is EntryState.QUEUED
+                if entry.index and (is_open or entry.index % _ENDED_AT_ONCE == 0):
+                    await self._wait_turn()  # a long batch must not hold up the others, nor their stops
                 if entry.state is EntryState.QUEUED:
                     await self._begin(passage, request, beside, nursery, on_progress)
                 else:
@@ -174,6 +181,11 @@ class Dispatcher:
         if not caller.queue.batches:
             self._queues.discard(caller.queue)
         deliver(await self._spill.fit_frame(caller.session_id, batch.reply()))
+
+    async def _wait_turn(self) -> None:
+        """One entry of all batches at a time, so that a stop is read between any two."""
+        async with self._turns:
+            await trio.lowlevel.checkpoint()
 
     async def _begin(
         self,

@@ -55,15 +55,16 @@ class Entry:
 class Batch:
     """The entries of one `call` request, in slot order."""
 
-    __slots__ = ("entries", "key")
+    __slots__ = ("entries", "key", "open")
 
     def __init__(self, key: Any, names: list[str]) -> None:
         self.key = key
         self.entries = [Entry(self, index, name) for index, name in enumerate(names)]
+        self.open = len(self.entries)  # that have not ended; counted by `Queue`
 
     @property
     def ended(self) -> bool:
-        return all(entry.state is EntryState.ENDED for entry in self.entries)
+        return not self.open
 
     def reply(self) -> dict[str, Any]:
         """The reply of a batch that has ended: results in slot order, and the counts."""

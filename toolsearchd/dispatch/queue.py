@@ -11,7 +11,7 @@ its batch was acknowledged. Nothing here waits; the dispatcher carries out what 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 from typing import NamedTuple
 
 from toolsearchd.dispatch.entry import Batch, Entry, EntryState, Outcome
@@ -45,7 +45,7 @@ class Queue:
 
     def __len__(self) -> int:
         """Entries that have not ended."""
-        return sum(1 for _ in self._open_entries())
+        return sum(batch.open for batch in self._batches.values())
 
     @property
     def batches(self) -> tuple[Batch, ...]:
@@ -74,6 +74,7 @@ class Queue:
             return False
         entry.state = EntryState.ENDED
         entry.outcome = outcome
+        entry.batch.open -= 1
         if entry.batch.ended:
             self._batches.pop(entry.batch.key, None)
         return True
@@ -95,9 +96,3 @@ class Queue:
                 entry.stopping = True
                 stopped.running.append(entry)
         return stopped
-
-    def _open_entries(self) -> Iterator[Entry]:
-        for batch in self._batches.values():
-            for entry in batch.entries:
-                if entry.state is not EntryState.ENDED:
-                    yield entry
