@@ -18,6 +18,7 @@ HERE = "toolsearchd://everything/"
 @pytest.fixture(scope="module")
 def daemon(tmp_path_factory):
     servers = {"everything": node_server("server-everything"), "offers": zoo("offers")}
+    servers["stateless"] = zoo("offers", "--stateless", protocol="2026-07-28")
     config = {
         "tools": {"tool_search": {"enabled": "on"}},
         "profiles": {
@@ -133,6 +134,21 @@ async def test_changes_are_announced(daemon):
         await wait_heard("notifications/resources/updated", uri)
 
 
+async def test_changes_reach_a_subscriber_of_the_stateless_revision(daemon):
+    uri = "toolsearchd://offers/offers://page/3"
+    async with open_client(daemon, "auto", name="narrow-listens") as client:
+        wanted = {"prompts_list_changed": True, "resource_subscriptions": [uri]}
+        async with client.listen(**wanted) as events:
+            await client.call_tool("offers__change", {})
+            heard = set()
+            with trio.fail_after(20):
+                async for event in events:
+                    heard.add((type(event).__name__, getattr(event, "uri", "")))
+                    if len(heard) == 2:
+                        break
+    assert heard == {("PromptsListChanged", ""), ("ResourceUpdated", uri)}
+
+
 # --- the grant ----------------------------------------------------------------------------------------
 
 
@@ -198,6 +214,16 @@ async def test_questions_of_a_server_go_to_the_calling_client(daemon, mode):
         sampled = await client.call_tool("everything__trigger-sampling-request", {"prompt": "a nonce"})
         assert "heard Resource trigger-sampling-request context: a nonce" in text_of(sampled)
         assert "file:///here" in text_of(await client.call_tool("everything__get-roots-list", {}))
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_a_server_that_asks_round_by_round_is_answered(daemon, mode):
+    async with open_client(daemon, mode, elicitation_callback=elicit) as client:
+        assert "stateless: Round 1?" in text_of(await client.call_tool("stateless__ask", {}))
+    async with open_client(daemon, mode) as client:
+        refused = await client.call_tool("stateless__ask", {})
+        assert refused.structured_content["code"] == "UNSUPPORTED"
+        assert text_of(await client.call_tool("stateless__echo", {})) == "echo"
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])

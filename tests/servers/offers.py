@@ -1,7 +1,8 @@
 """An MCP server on stdio with prompts and resources, that asks its client; standard library only.
 
 Resources come in pages of 3. Tools: `ask` (elicitation; gives back what came), `hold` (never answers), `log`,
-`change` (tells that lists and a resource changed), `echo`.
+`change` (tells that lists and a resource changed), `echo`. With `--stateless` it speaks the 2026-07-28
+revision only, has tools alone, and `ask` asks round by round.
 """
 
 import json
@@ -13,6 +14,8 @@ URIS = [f"offers://page/{number}" for number in range(7)]
 PAGE = 3
 ASKED = "asked-1"
 FORM = {"type": "object", "properties": {"name": {"type": "string"}}}
+
+STATELESS = "--stateless" in sys.argv
 
 waiting = []  # ids of the calls of `ask`
 
@@ -52,7 +55,35 @@ def call(request_id, name, arguments):
     return text(arguments.get("text", name))
 
 
+def answer_stateless(method, params):
+    complete = {"resultType": "complete"}
+    if method == "server/discover":
+        said = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
+        return complete | said | {"ttlMs": 0, "cacheScope": "private"}
+    if method == "tools/list":
+        tools = [{"name": name, "inputSchema": {"type": "object"}} for name in TOOLS]
+        return complete | {"tools": tools, "ttlMs": 0, "cacheScope": "private"}
+    if method == "tools/call" and params["name"] == "ask":
+        rounds = int(params.get("requestState", 0))
+        if rounds < 2:
+            asked = {
+                "method": "elicitation/create",
+                "params": {"message": f"Round {rounds}?", "requestedSchema": FORM},
+            }
+            return {
+                "resultType": "input_required",
+                "inputRequests": {"q": asked},
+                "requestState": str(rounds + 1),
+            }
+        return complete | text(json.dumps(params["inputResponses"]["q"]))
+    if method == "tools/call":
+        return complete | text(params["name"])
+    return None
+
+
 def answer(request_id, method, params):
+    if STATELESS:
+        return answer_stateless(method, params)
     if method == "initialize":
         return {
             "protocolVersion": params["protocolVersion"],
@@ -87,3 +118,5 @@ for line in sys.stdin:
         result = answer(message["id"], message["method"], message.get("params") or {})
         if result is not None:
             send(id=message["id"], result=result)
+        elif STATELESS:
+            send(id=message["id"], error={"code": -32_601, "message": "no such method"})

@@ -11,11 +11,9 @@ from __future__ import annotations
 
 import itertools
 import logging
-import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-import msgspec
 import trio
 from mcp.server.caching import CacheHint
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
@@ -35,14 +33,15 @@ from toolsearchd import __version__
 from toolsearchd.doors.calls import PendingCall, Question
 from toolsearchd.doors.client_side import ClientSide
 from toolsearchd.doors.forms import Forms, has_form
+from toolsearchd.doors.listed import ListedTools
 from toolsearchd.doors.mcp import CloseSession, PeerStream, Session
 from toolsearchd.doors.offers import Servers
-from toolsearchd.doors.passing import CACHED, Passing, begin
+from toolsearchd.doors.passing import CACHED, Passing
 from toolsearchd.doors.results import call_result, error_result, reply_result, told_result
-from toolsearchd.doors.revisions import carried_result, carried_tool
+from toolsearchd.doors.revisions import carried_result
 from toolsearchd.doors.rounds import InputRequired, Round, Rounds
-from toolsearchd.doors.texts import DIRECT, Placed, bridged, cut_for, place_listing
-from toolsearchd.doors.tools import DoorNames, listed_tool
+from toolsearchd.doors.texts import cut_for
+from toolsearchd.doors.tools import DoorNames
 from toolsearchd.doors.watches import Watches
 from toolsearchd.doors.wire import Charges, MessageSink, MessageSource, RequestId
 from toolsearchd.errors import ToolsearchdError
@@ -53,8 +52,6 @@ log = logging.getLogger(__name__)
 Context = ServerRequestContext[Any, Any]
 OpenFor = Callable[[str, str | None], Awaitable[Session]]
 """(the client's name, how it is to get its listing or None for what it asked) → its session."""
-
-_PAGE_BYTES = 2 * 1024 * 1024  # of tools in one answer, some 1,000: one message is encoded in one go
 
 
 class McpSession:
@@ -85,9 +82,8 @@ class McpSession:
         self._passing = Passing(servers, watches, self._client, lambda: self._open, limits)
         self._session: Session | None = None
         self._opening: trio.Event | None = None
-        self._cut: int | None = None
+        self._tools = ListedTools(lambda: self._open, limits)
         self._names: DoorNames | None = None
-        self._listed: dict[str, Any] | None = None  # what the client was given, or told to fetch again
         self._forms: Forms | None = None
         self._nursery: trio.Nursery | None = None
         self._legacy: Any = None  # the SDK's session to send notifications by, in the handshake era
@@ -127,7 +123,9 @@ class McpSession:
             cache_hints=dict.fromkeys(("tools/list", "server/discover", *CACHED), private),  # type: ignore[arg-type]
             on_list_tools=_list_nothing,  # type: ignore[arg-type]  # maps are accepted as results
             on_call_tool=self._call_tool,  # type: ignore[arg-type]
-            on_subscriptions_listen=ListenHandler(self._bus, max_subscriptions=16, max_buffered_events=16),
+            on_subscriptions_listen=self._passing.listening(
+                ListenHandler(self._bus, max_subscriptions=16, max_buffered_events=16)
+            ),
         )
         self._passing.register(server)
         server.middleware = [self._around]
@@ -152,9 +150,10 @@ class McpSession:
                 self._client.shake_hands(ctx.session._connection.outbound, ctx.params)
                 self._use_form(ctx)
             if ctx.method in ("initialize", "server/discover") and isinstance(result, dict):
-                result["instructions"] = self._place(await self._assembled()).instructions
+                result["instructions"] = await self._tools.instructions()
             if ctx.method == "tools/list" and isinstance(result, dict):
-                result |= await self._page_of_tools(ctx)
+                cursor = (ctx.params or {}).get("cursor")
+                result |= await self._tools.page(cursor, ctx.protocol_version)
             return result
         except ToolsearchdError as error:
             raise MCPError(code=INVALID_PARAMS, message=error.message, data=error.as_fields()) from error
@@ -169,8 +168,8 @@ class McpSession:
                 continue
             self._opening = trio.Event()
             try:
-                self._cut = cut_for(client)
-                session = await self._open_session(client, "separate" if self._cut else None)
+                self._tools.cut = cut_for(client)
+                session = await self._open_session(client, "separate" if self._tools.cut else None)
                 session.events.add("catalog_changed")
                 session.emit = self._hear
                 session.client_side = self._client
@@ -191,56 +190,7 @@ class McpSession:
             raise ToolsearchdError("WRONG_STATE", "the session begins with `initialize`")
         return self._session
 
-    # --- tools/list -----------------------------------------------------------------------------
-
-    async def _assembled(self) -> dict[str, Any]:
-        self._listed = await self._newest()
-        return self._listed
-
-    async def _newest(self) -> dict[str, Any]:
-        # A listing is held until something real changes; tools that stand there directly are not a listing.
-        direct = self._listed is not None and self._listed["tier"] == 0
-        return await self._open.assemble(refresh=direct)
-
-    def _place(self, assembled: dict[str, Any]) -> Placed:
-        """Instructions and the search tool's description, with the listing where this client shows it."""
-        verbs = self._open.bridge
-        search = next((f for f in _functions(assembled) if verbs.get(f["name"]) == "search"), None)
-        if search is None:
-            return Placed("", DIRECT)
-        instructions = bridged({verb: name for name, verb in verbs.items()})
-        if self._cut is None:
-            return Placed(search["description"], instructions)
-        return place_listing(
-            assembled["listing"],
-            description=search["description"],
-            cut=self._cut,
-            shorter=self._open.view.listing_of_bytes,
-            instructions=instructions,
-        )
-
-    async def _page_of_tools(self, ctx: Context) -> dict[str, Any]:
-        """As many tools as an answer holds, from the one whose number the cursor is; made in slices."""
-        assembled = await self._assembled()
-        placed, view, functions = self._place(assembled), self._open.view, _functions(assembled)
-        at = begin((ctx.params or {}).get("cursor"), len(functions))
-        tools: list[dict[str, Any]] = []
-        size, slice_ends = 0, time.monotonic() + self._limits.compile_slice_s
-        while at < len(functions):
-            verb = self._open.bridge.get(functions[at]["name"])
-            tool = listed_tool(functions[at], view, verb)
-            if verb == "search":
-                tool["description"] = placed.description
-            tool = carried_tool(tool, ctx.protocol_version)
-            size += len(msgspec.json.encode(tool))
-            if tools and size > _PAGE_BYTES:
-                return {"tools": tools, "nextCursor": str(at)}
-            tools.append(tool)
-            at += 1
-            if time.monotonic() > slice_ends:
-                await trio.lowlevel.checkpoint()
-                slice_ends = time.monotonic() + self._limits.compile_slice_s
-        return {"tools": tools}
+    # --- changes --------------------------------------------------------------------------------
 
     def _hear(self, event: str, fields: dict[str, Any]) -> None:
         if self._forms is not None:
@@ -254,16 +204,12 @@ class McpSession:
         while True:
             await self._changed.wait()
             self._changed = trio.Event()
-            before = self._listed
-            if before is None:
-                continue  # it has not asked yet: what it gets will be the newest
             try:
-                after = await self._newest()
+                is_news = await self._tools.take_news()
             except Exception:  # a bug here must not take the calls that run with it
                 log.exception("assembling after a change failed")
                 continue
-            if before is self._listed and _seen(before) != _seen(after):
-                self._listed = after
+            if is_news:
                 if self._legacy is not None:
                     await self._legacy.send_tool_list_changed()
                 await self._bus.publish(ToolsListChanged())
@@ -367,15 +313,6 @@ def _client_name(params: Any, key: str) -> str:
     info = params.get(key) if isinstance(params, dict) else None
     name = info.get("name") if isinstance(info, dict) else None
     return name if isinstance(name, str) else ""
-
-
-def _functions(assembled: dict[str, Any]) -> list[dict[str, Any]]:
-    return [entry["function"] for entry in assembled["tools"] if "function" in entry]
-
-
-def _seen(assembled: dict[str, Any]) -> tuple[Any, Any]:
-    """What of it the client sees."""
-    return assembled["tools"], assembled["listing"]
 
 
 async def _list_nothing(_ctx: Context, _params: PaginatedRequestParams | None) -> dict[str, Any]:

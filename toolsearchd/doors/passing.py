@@ -16,6 +16,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.server.subscriptions import (
     InMemorySubscriptionBus,
+    ListenHandler,
     PromptsListChanged,
     ResourcesListChanged,
     ResourceUpdated,
@@ -33,6 +34,7 @@ from mcp_types import (
     ReadResourceRequestParams,
     SetLevelRequestParams,
     SubscribeRequestParams,
+    SubscriptionsListenRequestParams,
     UnsubscribeRequestParams,
 )
 
@@ -46,7 +48,6 @@ from toolsearchd.doors.offers import (
     NotFoundError,
     Offers,
     Servers,
-    uri_here,
 )
 from toolsearchd.doors.revisions import carried_answer, carried_item
 from toolsearchd.doors.watches import Watch, Watches
@@ -85,6 +86,7 @@ class Passing:
         self._limits = limits
         self._pages: dict[str, list[dict[str, Any]]] = {}  # method → what the client is paging through
         self._offered: dict[str, tuple[str, ...]] = {}  # capability → who offered it when that was listed
+        self._written: dict[Watch, str] = {}  # what it listens to → the URI as it wrote that
         self._due: dict[tuple[str, str], None] = {}  # (notification, URI) to be sent, oldest first
         self._news = trio.Event()
 
@@ -147,10 +149,26 @@ class Passing:
 
     async def _subscribe(self, _ctx: Context, params: SubscribeRequestParams) -> EmptyResult:
         with _as_answers():
-            watch = await self._watch_of(str(params.uri))
-            await self.offers.watch(watch.server, watch.uri, wanted=True)
-            self._watches.add(watch, self)
+            await self._listen_to(str(params.uri))
         return EmptyResult()
+
+    def listening(self, serve: ListenHandler) -> Callable[[Context, SubscriptionsListenRequestParams], Any]:
+        """`subscriptions/listen`, its resources listened to at their servers before its stream begins, and
+        until the session ends."""
+
+        async def listen(ctx: Context, params: SubscriptionsListenRequestParams) -> Any:
+            with _as_answers():
+                for uri in params.notifications.resource_subscriptions or ():
+                    await self._listen_to(uri)
+            return await serve(ctx, params)
+
+        return listen
+
+    async def _listen_to(self, uri: str) -> None:
+        watch = await self._watch_of(uri)
+        await self.offers.watch(watch.server, watch.uri, wanted=True)
+        self._watches.add(watch, self)
+        self._written[watch] = uri
 
     async def _unsubscribe(self, _ctx: Context, params: UnsubscribeRequestParams) -> EmptyResult:
         with _as_answers():
@@ -171,7 +189,7 @@ class Passing:
             return
         uri = params.get("uri")
         if method == _UPDATED and isinstance(uri, str) and self._watches.has(Watch(server, uri), self):
-            self._tell((method, uri_here(server, uri)))
+            self._tell((method, self._written[Watch(server, uri)]))
 
     def catalog_changed(self) -> None:
         """Servers came or went, or others are granted: what the client has listed may have changed."""

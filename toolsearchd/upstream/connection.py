@@ -16,8 +16,9 @@ import msgspec
 import trio
 from mcp import MCPError
 from mcp.client.session import ClientSession
-from mcp.client.subscriptions import SubscriptionLost, listen
+from mcp.client.subscriptions import SubscriptionLost, ToolsListChanged, listen
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+from mcp.shared.subscriptions import event_to_notification
 from mcp_types import (
     INVALID_REQUEST,
     ClientCapabilities,
@@ -287,7 +288,7 @@ async def open_connection(
         if session.protocol_version in MODERN_PROTOCOL_VERSIONS:
             nursery = await stack.enter_async_context(trio.open_nursery())
             stack.callback(nursery.cancel_scope.cancel)
-            nursery.start_soon(_hear_of_changes, session, tools_changed, limits)
+            nursery.start_soon(_hear_of_changes, session, tools_changed, on_told, limits)
         yield Connection(spec.name, session, lost, limits)
 
 
@@ -357,13 +358,20 @@ async def _shake_hands(session: ClientSession, spec: ServerSpec, limits: Limits)
         raise
 
 
-async def _hear_of_changes(session: ClientSession, tools_changed: Callable[[], None], limits: Limits) -> None:
+async def _hear_of_changes(
+    session: ClientSession, tools_changed: Callable[[], None], on_told: OnTold, limits: Limits
+) -> None:
     """In the stateless revision changes are told to those who listen only."""
     while True:
         try:
-            async with listen(session, tools_list_changed=True) as changes:
-                async for _ in changes:
-                    tools_changed()
+            async with listen(
+                session, tools_list_changed=True, prompts_list_changed=True, resources_list_changed=True
+            ) as changes:
+                async for change in changes:
+                    if isinstance(change, ToolsListChanged):
+                        tools_changed()
+                    else:
+                        on_told(event_to_notification(change, {}).method, {})
         except MCPError:
             return  # it offers no such thing
         except SubscriptionLost:
