@@ -125,6 +125,17 @@ async def test_an_earlier_daemons_files_are_gone(tmp_path, nursery):
     assert not old.exists()
 
 
+@pytest.mark.parametrize("odd", [2**70, "deep"])
+async def test_what_has_no_representation_is_no_result(spill, odd):
+    if odd == "deep":
+        odd = []
+        for _ in range(5000):
+            odd = [odd]
+    with pytest.raises(ToolsearchdError) as caught:
+        await spill.fitted("s1", Outcome(response={"content": [], "structuredContent": odd}))
+    assert caught.value.code == "BAD_RESULT"
+
+
 async def test_the_largest_slots_of_a_reply_give_way(spill):
     limits = msgspec.structs.replace(LIMITS, frame_bytes=300_000, spill_bytes=10**7)
     spill = Spill(spill._root.parent, limits=limits, in_thread=at_once)

@@ -64,10 +64,16 @@ class Spill:
     # --- results ----------------------------------------------------------------------------------
 
     async def fitted(self, session: str, outcome: Outcome) -> Outcome:
-        """The outcome as it may be told: its texts clean, and within bounds."""
+        """The outcome as it may be told: its texts clean, and within bounds. Raises BAD_RESULT."""
         result = outcome.response if outcome.error is None else outcome.error.get("response")
         if not isinstance(result, dict):
             return outcome
+        try:
+            return await self._fitted(session, outcome, result)
+        except (OverflowError, RecursionError) as error:
+            raise ToolsearchdError("BAD_RESULT", f"the result can't be represented: {error}") from error
+
+    async def _fitted(self, session: str, outcome: Outcome, result: dict[str, Any]) -> Outcome:
         size = len(msgspec.msgpack.encode(result))
         if size <= _INLINE_BYTES:
             return _with(outcome, cleaned(result, clean_result), None)
@@ -86,14 +92,15 @@ class Spill:
         for at in sorted(range(len(slots)), key=lambda at: -sizes[at]):
             if sum(sizes) <= budget:
                 break
+            if _result_of(slots[at]) is None:
+                continue
             slots[at] = await self._slot_in_file(session, slots[at])
             sizes[at] = len(msgspec.msgpack.encode(slots[at]))
         return reply
 
     async def _slot_in_file(self, session: str, slot: dict[str, Any]) -> dict[str, Any]:
         error = slot.get("error")
-        result = slot["response"] if error is None else error.get("response")
-        data = msgspec.json.encode(result)
+        data = msgspec.json.encode(_result_of(slot))
         where = await self._keep(session, data)
         words = _marker(len(data), where, len(data), what="result, as JSON,")
         short = {"content": [{"type": "text", "text": words}]}
@@ -160,6 +167,11 @@ class Spill:
                 _remove(kept.pop(0))
             if not kept:
                 del self._kept[session]
+
+
+def _result_of(slot: dict[str, Any]) -> Any:
+    """The tool's own result; None where there is none."""
+    return slot["error"].get("response") if "error" in slot else slot["response"]
 
 
 def _with(outcome: Outcome, result: dict[str, Any], spilled: dict[str, Any] | None) -> Outcome:
