@@ -27,6 +27,9 @@ def main(argv: list[str] | None = None) -> None:
     if args.check_config:
         raise SystemExit(_check_config(config_file))
     gc.disable()  # next to nothing that a start makes is garbage; `Heap.started` turns it on again
+    # NumPy first, with few frames on the stack: CPython keeps frames in chunks of 16 KiB, and a loop at the
+    # edge of one, as in NumPy's own imports when `app` comes to them, maps and unmaps memory at every call.
+    import numpy  # noqa: F401
     import trio
 
     from toolsearchd.app import Daemon, Places

@@ -63,7 +63,7 @@ LATER = (
     *("toolsearchd.index.explain", "toolsearchd.disclosure.explanation", "toolsearchd.actors.doctor"),
     *("toolsearchd.disclosure.dialects.hermes_v1", "toolsearchd.disclosure.dialects.deepagents"),
     *("toolsearchd.disclosure.dialects.openclaw_catalog", "toolsearchd.disclosure.dialects.openclaw_replies"),
-    "toolsearchd.disclosure.dialects.openclaw",
+    *("toolsearchd.disclosure.dialects.openclaw", "toolsearchd.disclosure.tokens_report"),
 )
 
 

@@ -29,7 +29,6 @@ from toolsearchd.disclosure.dialects import DIALECTS
 from toolsearchd.disclosure.listing_steps import Count
 from toolsearchd.disclosure.texts import ToolTexts
 from toolsearchd.disclosure.tokens import UncountedError, encoding_for, estimate_tokens, is_estimated
-from toolsearchd.disclosure.tokens_report import Costs, schema_texts, token_report, tool_texts
 from toolsearchd.disclosure.view import Assembled, View
 from toolsearchd.index.lexicon import Lexicon
 from toolsearchd.limits import Limits
@@ -206,6 +205,8 @@ class Evaluator:
 
     async def token_costs(self, key: ViewKey, encodings: Sequence[str]) -> dict[str, Any]:
         """What the key's tools and its view cost under each encoding; see `token_report`."""
+        from toolsearchd.disclosure.tokens_report import Costs, schema_texts, token_report, tool_texts
+
         view = self.view(key)
         slices = Slices(self._limits.compile_slice_s)
         texts, cut = [], []
