@@ -54,7 +54,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cooldown_max_s: float = 600.0  # … up to this
     breaker_failures: int = 3
     breaker_open_s: float = 60.0
-    progress_per_s: float = 4.0  # per entry; the rest is coalesced
+    progress_per_s: float = 4.0  # per entry, after a first few; the rest is coalesced
     # --- definitions ----------------------------------------------------------------------------
     schema_depth: int = 128  # pydantic fails past 190, msgspec past ~1,000
     validation_depth: int = 200  # of schema and of instance

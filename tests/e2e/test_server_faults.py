@@ -203,7 +203,7 @@ def test_a_flood_of_progress_is_thinned(daemon):
         while "id" not in (message := wire.recv()):
             events += message["op"] == "progress"
         assert message["success_count"] == 1
-        assert events <= 4 * (time.monotonic() - began) + 2
+        assert events <= 4 * (time.monotonic() - began) + 5  # a burst of four first
 
 
 def test_a_call_that_is_never_answered(daemon):
