@@ -67,8 +67,13 @@ class _Top(msgspec.Struct, frozen=True):
 
 def property_names(definition: Definition) -> frozenset[str]:
     """The names of its top-level arguments."""
+    return _property_names(definition.input_schema)
+
+
+@lru_cache(maxsize=_KEPT_SCHEMAS)
+def _property_names(schema: bytes) -> frozenset[str]:
     try:
-        return frozenset(msgspec.json.decode(definition.input_schema, type=_Top).properties)
+        return frozenset(msgspec.json.decode(schema, type=_Top).properties)
     except msgspec.DecodeError:  # `properties` is not an object: a server's slip
         return frozenset()
 
