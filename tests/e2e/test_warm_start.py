@@ -101,14 +101,16 @@ def test_what_changed_meanwhile_replaces_what_was_kept(daemon, gate, tmp_path):
         assert finds(daemon, "erase everything") == ["mcp__two__erase"]
 
 
-@pytest.mark.parametrize("damage", ["bit", "cut"])
+@pytest.mark.parametrize("damage", ["bit", "cut", "length"])
 def test_a_damaged_catalog_is_said_and_not_used(daemon, gate, damage):
     kept = daemon.state_dir / "catalog"
     whole = kept.read_bytes()
     assert kept.stat().st_mode & 0o077 == 0
     middle = len(whole) // 2
     flipped = whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :]
-    kept.write_bytes({"bit": flipped, "cut": whole[:middle]}[damage])
+    head = whole.index(b"\n") + 1  # behind it: a section's length, eight bytes
+    longer = whole[:head] + b"\x7f" + whole[head + 1 :]
+    kept.write_bytes({"bit": flipped, "cut": whole[:middle], "length": longer}[damage])
     with daemon.start():
         assert finds(daemon, "echo") == []
         assert "is not used, tools are found as their servers come up" in daemon.log.read_text()

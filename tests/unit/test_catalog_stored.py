@@ -127,7 +127,7 @@ def test_missing_swapped_and_foreign_sections_are_refused(snapshot):
         assert len(loaded) == len(snapshot)
 
 
-@pytest.mark.parametrize("junk", [b"", b"\x94", b"\xff" * 9, b"\x94\x01\x01"])
+@pytest.mark.parametrize("junk", [b"", b"\x94", b"\xff" * 9, b"\x94\x01\x01", b"\x94" + b"\x91" * 100_000])
 def test_junk_is_refused(junk):
     with pytest.raises(ValueError, match=r"fit together|of version"):
         load_snapshot(iter([junk]))

@@ -6,6 +6,7 @@ From it searches answer before any server has started; what it holds is `stale` 
 from __future__ import annotations
 
 import logging
+import os
 import struct
 import zlib
 from collections.abc import Callable, Iterator
@@ -117,13 +118,18 @@ async def _hold_the_same(one: Snapshot, other: Snapshot, slices: Slices) -> bool
 
 def _sections(file: BinaryIO) -> Iterator[bytes]:
     """Raises ValueError for a file that is damaged or none of ours."""
+    left = os.fstat(file.fileno()).st_size - len(_MAGIC)
     if file.read(len(_MAGIC)) != _MAGIC:
         raise ValueError("it is no catalog of this daemon")
     while head := file.read(_SECTION.size):
+        left -= len(head)
         if len(head) < _SECTION.size:
             raise ValueError("it ends in the middle")
         length, check = _SECTION.unpack(head)
+        if length > left:  # memory is taken for what is there, not for what a damaged length says
+            raise ValueError("it is damaged, or ends in the middle")
         section = file.read(length)
+        left -= length
         if len(section) < length or zlib.crc32(section) != check:
             raise ValueError("it is damaged")
         yield section

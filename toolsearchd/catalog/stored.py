@@ -73,7 +73,7 @@ def load_snapshot(sections: Iterator[bytes]) -> Snapshot:
     """The snapshot that was dumped, its analyzers not named yet. Raises ValueError where it is none."""
     try:
         return _load(sections)
-    except (msgspec.MsgspecError, StopIteration, IndexError, KeyError, UnicodeError) as error:
+    except (msgspec.MsgspecError, RecursionError, StopIteration, LookupError, UnicodeError) as error:
         raise ValueError(f"it does not fit together: {error!r}") from error
 
 
