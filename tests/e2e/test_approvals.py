@@ -447,3 +447,18 @@ def test_a_call_by_hand_says_what_it_waits_for(daemon):
         daemon.deny(prompt)
         assert call.wait(30) == 1
         assert "DENIED" in call.stderr.read()
+
+
+def test_a_list_of_many_large_prompts_stays_small(daemon):
+    """What does not fit is fetched by its id, whole."""
+    sent = "x" * 60_000
+    for _session in range(2):
+        wire = daemon.agent()
+        for number in range(12):
+            wire.send({"op": "call", "id": number, "calls": [erase(n=number, text=sent)]})
+    prompts = daemon.pending(24)
+    shown = [prompt["arguments"] for prompt in prompts if prompt["arguments"] is not None]
+    assert 12 <= len(shown) < 24
+    assert sum(map(len, shown)) <= 1 << 20
+    (last,) = daemon.control("approvals", approval=prompts[-1]["approval"])["approvals"]
+    assert sent in last["arguments"]

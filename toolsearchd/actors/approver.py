@@ -33,6 +33,7 @@ from toolsearchd.protocol import messages
 log = logging.getLogger(__name__)
 
 _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # none that is taken for another one
+_LISTED_BYTES = 1024 * 1024  # of arguments in a list: sessions times prompts are more than a frame holds
 _TICK_S = 30.0  # while something waits: the wall clock may have jumped
 
 
@@ -221,9 +222,14 @@ class Approver:
             self._people.add(person)
             self._approvals.subscribe(person)
             self._changed.set()
-        whole = request.approval is not None
+        whole, left = request.approval is not None, _LISTED_BYTES
+        shown = []
+        for prompt in prompts:
+            size = len(prompt.question.arguments)
+            shown.append(self._shown_to(person, self._waiting[prompt.id], whole=whole, fits=size <= left))
+            left -= min(size, left)
         return {
-            "approvals": [self._shown_to(person, self._waiting[p.id], whole=whole) for p in prompts],
+            "approvals": shown,
             "standing": [shown_permit(permit) for permit in self._approvals.standing],
         }
 
@@ -306,11 +312,13 @@ class Approver:
             person.send(event, fields_for(person))
         waiting.asker.notify(event, fields_for(None))
 
-    def _shown_to(self, person: Person | None, waiting: _Waiting, *, whole: bool = False) -> dict[str, Any]:
+    def _shown_to(
+        self, person: Person | None, waiting: _Waiting, *, whole: bool = False, fits: bool = True
+    ) -> dict[str, Any]:
         """The prompt as a person sees it, or (None) the session itself. The code is for those who do not need
         it: to be read there and typed where it is needed."""
         prompt = waiting.prompt
-        fields = shown_prompt(prompt, whole=whole) | {
+        fields = shown_prompt(prompt, whole=whole, fits=fits) | {
             "pid": waiting.asker.peer.pid,
             "pending": self._approvals.count_pending(waiting.asker.session_id),
         }

@@ -12,9 +12,9 @@ _SHOWN_BYTES = 64 * 1024  # of arguments in an event or a list; more is fetched 
 _NOTICE_CHARS = 160  # of arguments in a notification
 
 
-def shown_prompt(prompt: Prompt, *, whole: bool) -> dict[str, Any]:
-    """`arguments` is the JSON text that would be sent, byte for byte; null where it is long and not asked
-    for by the approval's id (`whole`). The code is not in it."""
+def shown_prompt(prompt: Prompt, *, whole: bool, fits: bool = True) -> dict[str, Any]:
+    """`arguments` is the JSON text that would be sent, byte for byte; null where it is long, or does not
+    fit into a list beside the others, and not asked for by the approval's id (`whole`). The code is not in it."""
     question = prompt.question
     size = len(question.arguments)
     return {
@@ -24,7 +24,7 @@ def shown_prompt(prompt: Prompt, *, whole: bool) -> dict[str, Any]:
         "profile": question.profile,
         "server": question.binding.server,
         "tool": question.public_name,
-        "arguments": question.arguments.decode() if whole or size <= _SHOWN_BYTES else None,
+        "arguments": question.arguments.decode() if whole or (fits and size <= _SHOWN_BYTES) else None,
         "arguments_bytes": size,
         "rule": question.rule,
         "asked_at": _stamp(prompt.asked.wall),
