@@ -228,6 +228,15 @@ def test_names_that_meet(daemon):
             assert (wire.welcome["code"], name in wire.welcome["message"]) == ("BAD_ARGUMENTS", True)
 
 
+@pytest.mark.parametrize("name", ["a\n- forged", "a\x1b[2J", "a\u202eb", " ", "x" * 5000])
+def test_a_name_that_a_listing_can_not_show_stays_direct(daemon, name):
+    with agent(daemon, tools=[WEATHER, {**STARS, "name": name}]) as wire:
+        assert "stays direct: a listing shows names as they are" in str(wire.welcome["warnings"])
+        given = wire.ask({"op": "assemble", "id": 1})
+        assert given["tools"][0]["function"]["name"] == name
+        assert "plugin tools (1):" in given["listing"]
+
+
 def test_core_tools_that_a_config_defers(tmp_path):
     config = {"tools": {"tool_search": {"defer": ["read_file"]}}}
     with DaemonProcess(tmp_path, servers={"desk": zoo("steady", "echo")}, config=config) as daemon:

@@ -19,6 +19,7 @@ from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 
 _SHOWN_CHARS = 80
+_NAME_CHARS = 256  # providers take 64 or 128
 
 
 class OwnTools(NamedTuple):
@@ -84,6 +85,10 @@ def sort_own_tools(
         try:
             if name in taken:
                 raise ValueError("a server's tool has this name")
+            if len(name) > _NAME_CHARS or plain_line(name) != name:
+                raise ValueError(
+                    f"a listing shows names as they are, of at most {_NAME_CHARS} characters that can be seen"
+                )
             deferred.append(_definition(tool, limits))
         except ValueError as error:
             warnings.append(f"the tool {shown} stays direct: {error}")
