@@ -18,7 +18,7 @@ EXIT_ALREADY_RUNNING = 75  # EX_TEMPFAIL: systemd and scripts may tell it from a
 
 def main(argv: list[str] | None = None) -> None:
     args = _parse(argv)
-    logging.basicConfig(stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
+    _log_to_stderr()
     logging.getLogger("toolsearchd").setLevel(args.log_level.upper())
     logging.captureWarnings(True)
     import toolsearchd.places as places
@@ -51,6 +51,19 @@ def main(argv: list[str] | None = None) -> None:
         raise SystemExit(
             EXIT_ALREADY_RUNNING if error.code == "ALREADY_RUNNING" else EXIT_BAD_CONFIG
         ) from None
+
+
+def _log_to_stderr() -> None:
+    """A record is a line that shows what is in it: names of servers and clients are other people's texts."""
+    from toolsearchd.disclosure.sanitise import visible
+
+    class Line(logging.Formatter):
+        def formatMessage(self, record: logging.LogRecord) -> str:
+            return visible(super().formatMessage(record))
+
+    to_stderr = logging.StreamHandler(sys.stderr)
+    to_stderr.setFormatter(Line("%(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(handlers=[to_stderr])
 
 
 def _parse(argv: list[str] | None) -> argparse.Namespace:

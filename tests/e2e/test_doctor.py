@@ -94,3 +94,17 @@ def test_ten_thousand_tools_are_looked_at_beside_other_work(tmp_path):
     assert len(findings) > 100
     waits.sort()
     assert waits[int(len(waits) * 0.99)] < 0.1
+
+
+def test_a_servers_name_forges_no_line(tmp_path):
+    """Neither in what doctor says nor in the log: a name in a file that is shared may hold anything."""
+    with DaemonProcess(
+        tmp_path, servers={"a\nerror b\x1b[31m\u202e": {"command": "no-such-program"}}
+    ) as daemon:
+        wait_until(lambda: "no-such-program" in daemon.log.read_text(), what="the failure in the log")
+        command = [BIN / "toolsearchctl", "--runtime-dir", daemon.runtime_dir, "doctor"]
+        told = wait_until(lambda: subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+        log = daemon.log.read_text()
+    assert "warning a error b: " in told
+    assert "a\\u000aerror b\\u001b[31m\\u202e" in log
+    assert not set("\x1b\u202e") & set(told + log)

@@ -6,6 +6,7 @@ from argparse import ArgumentParser, Namespace
 
 from toolsearchd.ctl.connect import control
 from toolsearchd.ctl.output import coloured, print_json, say
+from toolsearchd.disclosure.sanitise import plain_line
 
 HELP = "everything odd, with the mend"
 _MOST_HARD = 20  # of the tools that are hard to find: a screen or two
@@ -25,7 +26,7 @@ def run(args: Namespace) -> int:
     others = [finding for finding in reply["findings"] if finding.get("kind") != "hard-to-find"]
     for finding in (*others, *hard[:_MOST_HARD]):
         print(coloured(finding["level"]), end=" ")
-        say(f"{finding['about']}: {finding['message']}\n    {finding['mend']}")
+        say(f"{plain_line(finding['about'])}: {plain_line(finding['message'])}\n    {finding['mend']}")
     if len(hard) > _MOST_HARD:
         say(f"… and {len(hard) - _MOST_HARD} more that are hard to find; --json has them all")
     if not reply["findings"]:
