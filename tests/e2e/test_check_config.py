@@ -39,6 +39,17 @@ def test_a_good_config_is_printed_as_it_is_in_force(tmp_path):
     assert again == load_settings(text, "f")[0]
 
 
+def test_what_is_read_and_found_stands_first(tmp_path):
+    (tmp_path / "mcp.json").write_text('{"mcpServers": {"a": {"command": "x"}, "b\\n": {"command": "y"}}}')
+    done = check_config(tmp_path, "sources: [{path: mcp.json, format: claude-code}]")
+    assert done.returncode == 0
+    config, source, servers, *rest = done.stdout.splitlines()
+    assert config == f"# config {tmp_path / 'config.yaml'}"
+    assert source == f"# source {tmp_path / 'mcp.json'} (claude-code): 2"
+    assert servers == "# servers: a, b"
+    assert not rest[0].startswith("#")
+
+
 def test_an_error_is_said_with_its_place_and_the_nearest_key(tmp_path):
     done = check_config(tmp_path, "approval:\n  wait: 3\n")
     assert done.returncode == 2

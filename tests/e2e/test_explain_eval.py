@@ -66,6 +66,14 @@ def test_eval_says_where_a_file_is_wrong(daemon, tmp_path):
     assert "bad.jsonl:2" in reply["error"]["message"]
 
 
+def test_eval_wants_tools_as_server_and_name(daemon, tmp_path):
+    queries = tmp_path / "queries.jsonl"
+    queries.write_text('{"id": "1", "query": "echo", "relevant": ["mcp__steady__echo"]}')
+    status, reply = daemon.ctl("eval", str(queries))
+    assert (status, reply["error"]["code"]) == (1, "BAD_ARGUMENTS")
+    assert "'mcp__steady__echo' is not of the form server/tool" in reply["error"]["message"]
+
+
 def test_eval_says_which_tool_of_a_catalog_is_none(daemon, tmp_path):
     queries, catalog = tmp_path / "q.jsonl", tmp_path / "c.jsonl"
     queries.write_text(json.dumps(QUERIES[0]))

@@ -14,7 +14,7 @@ _NOTICE_CHARS = 160  # of arguments in a notification
 
 def shown_prompt(prompt: Prompt, *, whole: bool, fits: bool = True) -> dict[str, Any]:
     """`arguments` is the JSON text that would be sent, byte for byte; null where it is long, or does not
-    fit into a list beside the others, and not asked for by the approval's id (`whole`). The code is not in it."""
+    fit into a list beside the others, and not asked for by the approval's id (`whole`). No code is in it."""
     question = prompt.question
     size = len(question.arguments)
     return {

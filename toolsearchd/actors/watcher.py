@@ -32,6 +32,7 @@ from toolsearchd.config.merge import desired_state
 from toolsearchd.config.model import Desired, Problem
 from toolsearchd.config.settings import Settings, SourceFile, load_settings
 from toolsearchd.config.sources import FORMATS, Format, format_of
+from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.index.lexicon import Lexicon
 
 log = logging.getLogger(__name__)
@@ -357,9 +358,15 @@ def _digest_key(state_dir: Path) -> bytes:
 
 
 def check_config(config_file: Path) -> tuple[str, list[Problem]]:
-    """The effective config as YAML, and each problem, of the sources too. Writes nothing."""
+    """The effective config as YAML, before it as comments what was read and the servers found, and each
+    problem, of the sources too. Writes nothing."""
     from toolsearchd.config.settings_text import dump_settings  # with PyYAML; the daemon itself writes none
 
     watcher = Watcher(config_file, environ=os.environ, log_problems=False)
     watcher.load_now()
-    return dump_settings(watcher.settings), list(watcher.problems)
+    absent = "" if config_file.exists() else ": not there, every key has its default"
+    sources = (f"source {file['file']} ({file['format']}): {file['servers']}" for file in watcher.files())
+    servers = ", ".join(spec.name for spec in watcher.desired.servers) or "none"
+    said = (f"config {config_file}{absent}", *sources, f"servers: {servers}")
+    comments = "".join(f"# {plain_line(line)}\n" for line in said)
+    return comments + dump_settings(watcher.settings), list(watcher.problems)

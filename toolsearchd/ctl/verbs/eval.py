@@ -17,7 +17,7 @@ from toolsearchd.errors import ToolsearchdError
 from toolsearchd.index.evaluate import EvalQuery, Judged, SearchCall, evaluate, report
 
 HELP = "recall and rank figures for a file of queries"
-T = TypeVar("T")
+T = TypeVar("T", bound=msgspec.Struct)
 
 
 class CatalogLine(msgspec.Struct, frozen=True):
@@ -41,6 +41,11 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     queries = _lines(args.file, EvalQuery)
+    for query in queries:
+        if odd := [name for name in query.relevant if "/" not in name]:
+            raise ToolsearchdError(
+                "BAD_ARGUMENTS", f"{args.file}: query {query.id!r}: {odd[0]!r} is not of the form server/tool"
+            )
     if args.catalog:
         search, why = _offline(_lines(args.catalog, CatalogLine))
         found = _report(queries, search, why)
@@ -72,7 +77,9 @@ def _lines(path: str, kind: type[T]) -> list[T]:
             try:
                 found.append(decoder.decode(line))
             except msgspec.DecodeError as error:
-                raise ToolsearchdError("BAD_ARGUMENTS", f"{path}:{number}: {error}") from error
+                wanted = ", ".join(kind.__struct_fields__)
+                message = f"{path}:{number}: {error}; a line is a JSON object of {wanted}"
+                raise ToolsearchdError("BAD_ARGUMENTS", message) from error
     return found
 
 

@@ -40,6 +40,8 @@ def run(args: Namespace) -> int:
         return 0
     for record in found:
         print(_line(record))
+    if not found:
+        complain("the journal has no such record")
     if journal["dropped"]:
         complain(f"{journal['dropped']} records were dropped since the daemon started")
     if journal["error"]:
