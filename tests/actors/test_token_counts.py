@@ -70,6 +70,25 @@ async def test_a_damaged_file_is_replaced(tmp_path, worker, content, caplog):
     assert await counted(tmp_path, Broken()) == first
 
 
+@pytest.mark.parametrize("kind", ["fifo", "too large", "not this user's alone"])
+async def test_what_is_no_file_of_counts_holds_nobody_up(tmp_path, worker, caplog, kind):
+    first = await counted(tmp_path, worker)
+    (file,) = tmp_path.rglob("*.counts")
+    match kind:
+        case "fifo":
+            file.unlink()
+            os.mkfifo(file)
+        case "too large":
+            os.truncate(file, 1 << 40)
+        case _:
+            file.chmod(0o666)
+    with caplog.at_level(logging.WARNING):
+        assert await counted(tmp_path, worker) == first
+    assert "counted anew" in caplog.text
+    assert file.is_file()
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
 async def test_the_file_is_private_and_whole(tmp_path, worker):
     await counted(tmp_path, worker)
     (file,) = tmp_path.rglob("*.counts")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import trio
 
-from toolsearchd.actors.private_file import write_private
+from toolsearchd.actors.private_file import read_private, write_private
 from toolsearchd.actors.worker import Worker
 from toolsearchd.disclosure.tokens import VOCABULARIES, fingerprint, is_estimated, whole_characters
 from toolsearchd.disclosure.tokens_known import KnownCounts
@@ -21,6 +21,7 @@ from toolsearchd.worker import CountTokens
 log = logging.getLogger(__name__)
 
 ESTIMATE = "estimate"  # stands for every encoding that has no vocabulary here
+_MAX_FILE_BYTES = 8 * 1024 * 1024  # four times what a full one has
 _QUIET_S = 5.0  # after something was learnt: a start learns server by server
 _BATCH = 1_000  # texts of a request: the loop is held for 2 ms, the worker for 0.1 s
 
@@ -72,10 +73,9 @@ class TokenCounts:
         if not is_estimated(encoding):
             path = self._path(encoding)
             try:
-                packed = await trio.to_thread.run_sync(path.read_bytes)
-                await trio.to_thread.run_sync(counts.load, packed)
-            except FileNotFoundError:
-                pass
+                packed = await trio.to_thread.run_sync(read_private, path, _MAX_FILE_BYTES)
+                if packed is not None:
+                    await trio.to_thread.run_sync(counts.load, packed)
             except (OSError, ValueError) as error:
                 log.warning("%s is not used, tokens are counted anew: %s", path, error)
         # Another task may have opened it meanwhile.
