@@ -468,6 +468,10 @@ def test_the_digest_key_is_kept_and_private(tmp_path, caplog):
     file.write_bytes(b"torn")
     assert digest_key() != first
     file.unlink()
+    os.mkfifo(file)
+    kept = digest_key()
+    assert digest_key() == kept
+    file.unlink()
     (tmp_path / "state").rmdir()
     (tmp_path / "state").write_text("no directory")
     assert len(digest_key()) == 32

@@ -1,6 +1,7 @@
 """Agents of other systems on the socket: each is given its own bridge tools and answered in its own words."""
 
 import json
+import os
 
 import pytest
 
@@ -196,8 +197,10 @@ def test_manifests_of_ones_own_stand_beside_the_config(tmp_path):
         own = {"id": "odd", "agent": "any", "match": {"modelIdPrefixes": ["odd-"]}}
         (folder / "a.json").write_text(json.dumps(own | {"effects": {"toolSearch": False}}))
         (folder / "b.json").write_text(json.dumps(own | {"effects": {"colour": "red"}}))
+        os.mkfifo(folder / "c.json")  # nobody will ever write into it
         with agent(daemon, model="house/odd-7b") as wire:
             assert wire.welcome["dialect"] == "direct"
         findings = daemon.ctl("doctor")[1]["findings"]
         (finding,) = [one for one in findings if one["about"].endswith("b.json")]
         assert "colour" in finding["message"]
+        assert any("is not a regular file" in one["message"] for one in findings)

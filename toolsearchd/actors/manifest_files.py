@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
+from toolsearchd.actors.files import UnreadableError, read_config
 from toolsearchd.disclosure.manifest import Manifest, decode_manifest, shipped_manifests
 
 log = logging.getLogger(__name__)
@@ -59,11 +60,8 @@ class ManifestFiles:
 
     def _manifest(self, path: Path) -> Manifest | None:
         try:
-            with path.open("rb") as file:
-                data = file.read(_FILE_BYTES + 1)
-            if len(data) > _FILE_BYTES:
-                raise ValueError(f"not a model manifest: more than {_FILE_BYTES} bytes")
-            return decode_manifest(data)
-        except (OSError, ValueError) as error:
+            text = read_config(path, _FILE_BYTES)
+            return None if text is None else decode_manifest(text.encode())
+        except (UnreadableError, ValueError) as error:
             self._problems[path] = str(error)
             return None

@@ -21,6 +21,7 @@ import trio
 
 from toolsearchd.actors.client_file import ClientFile
 from toolsearchd.actors.files import WatchPoints, watch_points
+from toolsearchd.actors.private_file import read_private, write_private
 from toolsearchd.actors.watched_file import WatchedFile
 from toolsearchd.actors.word_files import WordFiles
 from toolsearchd.config.document import problem_at
@@ -38,6 +39,7 @@ from toolsearchd.index.lexicon import Lexicon
 log = logging.getLogger(__name__)
 
 _DIGEST_KEY_FILE = "digest.key"
+_DIGEST_KEY_BYTES = 32
 _STEP_MS = 50  # between two looks at inotify: at 20 ms an idle daemon spends twice the CPU
 _LONGEST_SETTLE_S = 2.0  # a file that is written all the time is read all the same
 _NOTHING = Settings(sources=())
@@ -334,24 +336,15 @@ def _digest_key(state_dir: Path) -> bytes:
     path = state_dir / _DIGEST_KEY_FILE
     try:
         state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        key = path.read_bytes()
-        if len(key) == 32:
-            return key
-    except FileNotFoundError:
-        pass
+        key = read_private(path, _DIGEST_KEY_BYTES)
     except OSError as error:
-        log.warning("the state directory can't be used (%s); nothing is remembered between starts", error)
-        return secrets.token_bytes(32)
-    key = secrets.token_bytes(32)
-    new = path.with_suffix(".new")
+        log.warning("%s can't be used (%s); nothing is remembered from before", path, error)
+        key = None
+    if key is not None and len(key) == _DIGEST_KEY_BYTES:
+        return key
+    key = secrets.token_bytes(_DIGEST_KEY_BYTES)
     try:
-        new.unlink(missing_ok=True)
-        fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with os.fdopen(fd, "wb") as file:
-            file.write(key)
-            file.flush()
-            os.fsync(fd)
-        new.replace(path)
+        write_private(path, key)
     except OSError as error:
         log.warning("the digest key can't be kept (%s); nothing is remembered between starts", error)
     return key
