@@ -9,7 +9,7 @@ SOAK_MINUTES ?= 10
 UNIT_DIR ?= $(or $(XDG_CONFIG_HOME),$(HOME)/.config)/systemd/user
 UNITS := toolsearchd.socket toolsearchd-control.socket
 
-.PHONY: help demo test lint format bench bench-peers bench-stand-ins bench-listing bench-assemble bench-stop bench-overhead bench-large bench-warm-start soak units install-units uninstall-units clean
+.PHONY: help demo test lint format bench bench-peers bench-stand-ins bench-listing bench-assemble bench-stop bench-overhead bench-large bench-warm-start bench-neighbours soak units install-units uninstall-units clean
 
 help:
 	@echo "make demo    a first run: a private daemon with sample servers"
@@ -24,6 +24,7 @@ help:
 	@echo "make bench-assemble    assemble beside ping, and the time to a new view after a change"
 	@echo "make bench-large       a daemon with 100,000 tools: its loop's lag, its memory, one server's change"
 	@echo "make bench-warm-start  from the start to the first answer, with 10,000 tools on the disk"
+	@echo "make bench-neighbours  one agent's p99 beside clients and servers that behave badly"
 	@echo "make soak    the long checks; SOAK_MINUTES=10 of agents, faults and edits, ARGS=--seed=N"
 	@echo "make install-units   systemd user units for this checkout's .venv; uninstall-units takes them out"
 
@@ -68,6 +69,9 @@ bench-large: $(VENV)/test-installed
 
 bench-warm-start: $(VENV)/test-installed
 	$(PY) -m tests.bench.warm_start $(ARGS)
+
+bench-neighbours: $(VENV)/test-installed
+	$(PY) -m tests.bench.neighbours $(ARGS)
 
 soak: $(VENV)/node-installed
 	TOOLSEARCHD_PROPERTY_STEPS=50000 TOOLSEARCHD_PROPERTY_ROUNDS=5000 $(PY) -m pytest -q tests/property --hypothesis-profile=soak

@@ -20,6 +20,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     hello_timeout_s: float = 10.0  # a local process says hello at once; an idle connection is a mistake
     write_stall_s: float = 30.0  # a peer that reads nothing for this long is cut
     write_total_s: float = 300.0  # 8 MiB outstanding for longer: cut, however slowly it reads
+    turn_s: float = 0.001  # of a peer that sends without pause, then the others: 64 such add 64 ms at most
     queries_per_search: int = 16
     names_per_describe: int = 32
     entries_per_call: int = 64

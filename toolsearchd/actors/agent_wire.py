@@ -19,6 +19,7 @@ from toolsearchd.actors.peer import Peer
 from toolsearchd.actors.sender import OnProgress
 from toolsearchd.actors.session import Session
 from toolsearchd.actors.sessions import Sessions
+from toolsearchd.actors.slices import Slices
 from toolsearchd.actors.stream import PeerStalledError, PeerStream
 from toolsearchd.dispatch.entry import Entry
 from toolsearchd.errors import ToolsearchdError
@@ -94,6 +95,7 @@ class _Conversation:
         self._nursery = nursery
         self._session: Session | None = None
         self._done = False
+        self._slices = Slices(limits.turn_s)
 
     async def run(self) -> None:
         hello = None
@@ -131,6 +133,8 @@ class _Conversation:
         return None
 
     async def _serve(self, data: bytes) -> None:
+        """One request after the other. A segment can hold a thousand: others have their turns in between, and
+        nothing is answered for a peer that leaves more unread than it may."""
         for item in self._wire.receive(data):
             if isinstance(item, Refusal):
                 self._stream.send_nowait(item.frame)
@@ -142,6 +146,8 @@ class _Conversation:
                     await trio.lowlevel.checkpoint()
             if self._done:
                 return
+            await self._slices.breathe()
+            await self._stream.wait_room()
 
     def _answer(self, request: Request) -> None:
         session = self._session

@@ -1,4 +1,4 @@
-"""Long work in the loop, in pieces: what `compile_slice_s` is for."""
+"""Long work in the loop, in pieces: what `compile_slice_s` and `turn_s` are for."""
 
 from __future__ import annotations
 

@@ -41,8 +41,7 @@ class PeerStream:
     async def receive(self) -> bytes:
         """Some bytes, or b"" at the peer's end of stream. A reset counts as the end."""
         while True:
-            if self.outbox_bytes > self._limits.outstanding_bytes:
-                await self._drained.wait()  # it must take what it asked for before it may ask for more
+            await self.wait_room()
             try:
                 data = self._sock.recv(_READ_SIZE)
             except BlockingIOError:
@@ -59,6 +58,12 @@ class PeerStream:
                 self._turns = 0
                 await trio.lowlevel.checkpoint()
             return data
+
+    async def wait_room(self) -> None:
+        """Returns at once while the peer is within its budget; else when it has taken half of it, or is gone:
+        it must take what it asked for before it may ask for more."""
+        if self.outbox_bytes > self._limits.outstanding_bytes:
+            await self._drained.wait()
 
     def send_nowait(self, data: bytes) -> None:
         """Sends, or queues in order. After the peer is gone this does nothing."""
