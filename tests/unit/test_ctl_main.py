@@ -45,6 +45,7 @@ def test_without_a_verb_the_verbs_are_told(capsys):
         ("restart",),
         ("call", "name", "{not json"),
         ("search", "x", "--limit", "many"),
+        ("journal", "--limit", "-1"),
         ("status", "--unknown"),
     ],
 )

@@ -88,7 +88,11 @@ def _report(error: Any, *, as_json: bool) -> int:
     complain(f"{error.code}: {error.message}")
     if error.code != "NO_DAEMON":
         return EXIT_ERROR
-    print("start it with `systemctl --user start toolsearchd.socket`, or run `toolsearchd`", file=sys.stderr)
+    print(
+        "run `toolsearchd`; where its units are installed (`make install-units`), `systemctl --user start "
+        "toolsearchd.socket toolsearchd-control.socket`",
+        file=sys.stderr,
+    )
     return EXIT_NO_DAEMON
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections import deque
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -26,7 +26,7 @@ def arguments(parser: ArgumentParser) -> None:
     for name in _GLOBS:
         parser.add_argument(f"--{name}", metavar="GLOB")
     parser.add_argument("--since", metavar="AGE", help="30m, 2h, 7d, or a time as in the records")
-    parser.add_argument("--limit", type=int, default=50, metavar="N", help="the newest N (0: all)")
+    parser.add_argument("--limit", type=_count, default=50, metavar="N", help="the newest N (0: all)")
 
 
 def run(args: Namespace) -> int:
@@ -75,6 +75,12 @@ def _fits(record: dict[str, Any], args: Namespace, since: str) -> bool:
         return False
     wanted = {name: glob for name in _GLOBS if (glob := getattr(args, name)) is not None}
     return all(fnmatchcase(str(record.get(name, "")), glob) for name, glob in wanted.items())
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise ArgumentTypeError(f"{text} is no number from 0 on")
+    return int(text)
 
 
 def _moment(text: str) -> str:
