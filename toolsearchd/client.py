@@ -117,7 +117,7 @@ class _Blocking:
 
     def _send(self, op: str, message: dict[str, Any]) -> None:
         try:
-            self._sock.sendall(encode_frame(message))
+            self._sock.sendall(_framed(message))
         except OSError as error:
             raise self._broken(op, error) from error
 
@@ -252,3 +252,11 @@ class ControlClient(_Blocking):
 
     def __exit__(self, *_exc: object) -> None:
         self.close()
+
+
+def _framed(message: dict[str, Any]) -> bytes:
+    """Raises BAD_ARGUMENTS for what no message can hold."""
+    try:
+        return encode_frame(message)
+    except (UnicodeError, OverflowError, TypeError, RecursionError) as error:
+        raise ToolsearchdError("BAD_ARGUMENTS", f"the request can't be sent: {error}") from error

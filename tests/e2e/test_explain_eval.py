@@ -66,6 +66,23 @@ def test_eval_says_where_a_file_is_wrong(daemon, tmp_path):
     assert "bad.jsonl:2" in reply["error"]["message"]
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("search", "\udcff"),
+        ("search", "x", "--limit", "9" * 20),
+        ("stop", ""),
+        ("call", "x", '{"a": "\\ud800"}'),
+    ],
+)
+def test_what_no_message_can_hold_is_an_error_and_nothing_is_no_session(daemon, words):
+    status, reply = daemon.ctl(*words)
+    assert (status, reply["error"]["code"]) == (
+        1,
+        "UNKNOWN_SESSION" if words[0] == "stop" else "BAD_ARGUMENTS",
+    )
+
+
 def test_eval_wants_tools_as_server_and_name(daemon, tmp_path):
     queries = tmp_path / "queries.jsonl"
     queries.write_text('{"id": "1", "query": "echo", "relevant": ["mcp__steady__echo"]}')

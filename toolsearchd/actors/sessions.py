@@ -132,7 +132,7 @@ class Sessions:
 
     def stop_all(self, session_id: str | None = None) -> dict[str, int]:
         """Stops one session's work, or all. Raises UNKNOWN_SESSION."""
-        sessions = [self.named(session_id)] if session_id else list(self)
+        sessions = [self.named(session_id)] if session_id is not None else list(self)
         totals = {"sessions": len(sessions), "interrupted": 0, "running": 0}
         for session in sessions:
             counts = session.stop()
