@@ -3,6 +3,8 @@
 # The first on the PATH that is new enough; `make PYTHON=…` names another.
 PYTHON ?= $(or $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done),python3)
+# Test files at a time: one more than two cores, since many wait for servers.
+JOBS ?= 3
 VENV := .venv
 PY := $(VENV)/bin/python
 SOAK_MINUTES ?= 10
@@ -32,7 +34,7 @@ demo: $(VENV)/installed
 	$(VENV)/bin/toolsearchctl demo
 
 test: $(VENV)/node-installed
-	$(PY) -m pytest -q -n auto --dist loadfile
+	$(PY) -m pytest -q -n $(JOBS) --dist loadfile
 
 lint: $(VENV)/test-installed
 	$(VENV)/bin/ruff check .
