@@ -414,13 +414,13 @@ async def test_the_environment_file_reaches_servers_and_variables(place):
 
 
 def test_a_named_project_file_starts_in_its_project(place):
-    project = place.root / "work" / "app"
+    project = place.root / "projects" / "app"
     (project / ".vscode").mkdir(parents=True)
     (project / ".vscode" / "mcp.json").write_text(
         json.dumps({"servers": {"a": {"command": "./serve", "args": ["${workspaceFolder}/x"], "cwd": "sub"}}})
     )
     (project / ".mcp.json").write_text(text("b"))
-    place.watcher(sources=[{"path": "work/app/.vscode/mcp.json"}, {"path": "~/work/app/.mcp.json"}])
+    place.watcher(sources=[{"path": "projects/app/.vscode/mcp.json"}, {"path": "~/projects/app/.mcp.json"}])
     a, b = place.made.desired.servers
     assert (a.command, a.cwd) == (("./serve", f"{project}/x"), f"{project}/sub")
     assert (b.cwd, b.project) == (str(project), "")

@@ -135,9 +135,11 @@ def main() -> None:
             daemon.ctl("search", "create an issue")
             changed = [tool | {"name": f"new_{tool['name']}"} for tool in tools[count:]]
             write_catalog(small, "small", changed)
+            changed_at = time.time()
             daemon.ctl("restart", "small")
             wait_until(lambda: found_new(daemon), within_s=60)
-            time.sleep(15)  # the catalog is written when it has been quiet
+            kept = daemon.state_dir / "catalog"
+            wait_until(lambda: kept.exists() and kept.stat().st_mtime > changed_at, within_s=60)
             after = rss_mb(daemon.process.pid)
             log = daemon.log.read_text()
         measured = json.loads(report.read_text())

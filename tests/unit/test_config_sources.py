@@ -288,10 +288,10 @@ def test_where_each_client_keeps_its_file():
             assert format_of(path) is format_
             assert format_.project_of(path, "/home/me", "/home/me/.config") == ""
         if format_.project_file:
-            inside = f"/work/app/{format_.project_file}"
+            inside = f"/srv/app/{format_.project_file}"
             assert format_of(inside) is format_
-            assert format_.project_of(inside, "/home/me", "/home/me/.config") == "/work/app"
-    assert format_of("/work/app/x.json") is None
+            assert format_.project_of(inside, "/home/me", "/home/me/.config") == "/srv/app"
+    assert format_of("/srv/app/x.json") is None
 
 
 def test_what_would_be_asked_of_a_person_is_said():
