@@ -8,8 +8,8 @@ import pytest
 from tests.actors.upstream_world import World, misbehaving
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
-from toolsearchd.upstream import upstream
 from toolsearchd.upstream.backoff import Breaker
+from toolsearchd.upstream.calls import _REPLAY_WAIT_S
 
 CASES = [
     json.loads(line)
@@ -38,7 +38,7 @@ async def test_a_lost_connection(case, nursery, tmp_path):
         "replayed": replays > 0,
         "error_flags": flags,
         "replays_max": replays,
-        "reconnect_wait_s": upstream._REPLAY_WAIT_S,
+        "reconnect_wait_s": _REPLAY_WAIT_S,
     }
     assert {key: found[key] for key in case["expect"]} == case["expect"]
 

@@ -130,9 +130,9 @@ class Fleet:
         replays: bool = False,
         client: Client | None = None,
     ) -> dict[str, Any]:
-        """MCP's `CallToolResult` as a map. Raises `ToolsearchdError`; see `Upstream.call`. `client` is asked
+        """MCP's `CallToolResult` as a map. Raises `ToolsearchdError`; see `Calls.call`. `client` is asked
         what the server asks meanwhile."""
-        return await self._running(server).call(
+        return await self._running(server).calls.call(
             tool,
             arguments,
             timeout_s=timeout_s,
@@ -153,7 +153,7 @@ class Fleet:
     ) -> dict[str, Any]:
         """The result of a request that is no tool's call. Raises `ToolsearchdError`; a server's own error is
         SERVER_ERROR with `server_code` and, where it has some, `server_data`."""
-        return await self._running(server).request(method, params, timeout_s=timeout_s, client=client)
+        return await self._running(server).calls.request(method, params, timeout_s=timeout_s, client=client)
 
     def _running(self, server: str) -> Upstream:
         member = self._members.get(server)

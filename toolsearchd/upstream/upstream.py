@@ -1,4 +1,4 @@
-"""One server's supervising task: start it, keep it, list its tools, carry its calls, try again when it goes.
+"""One server's supervising task: start it, keep it, list its tools, try again when it goes.
 
 States: starting → ready → (lost) starting …; failed between tries; parked when the tries are used up, probed
 now and then; not_started while a lazy server waits for a call. What goes wrong with the server never leaves
@@ -20,29 +20,20 @@ from toolsearchd.config.model import ServerSpec
 from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
-from toolsearchd.upstream.asking import Client, Waiting
 from toolsearchd.upstream.backoff import Backoff, Breaker, ChangeBudget
+from toolsearchd.upstream.calls import Calls
 from toolsearchd.upstream.lines import LineReader
 from toolsearchd.upstream.listing import Listing, listing_of
-from toolsearchd.upstream.lost import LostError
 from toolsearchd.upstream.process import ServerProcess, StderrRing
 from toolsearchd.upstream.sdk import load_sdk
-from toolsearchd.upstream.slots import FairSlots
 from toolsearchd.upstream.words import words_of, words_of_spawn_error
 
 if TYPE_CHECKING:
-    from toolsearchd.upstream.connection import Connection, OnProgress, Transport
+    from toolsearchd.upstream.connection import Connection, Transport
 
 log = logging.getLogger(__name__)
 
 _PROVEN_S = 180.0  # a session that held this long was no accident (the reference's keepalive interval)
-# Nothing reached the server: the call says nothing about it.
-_NOT_SENT = frozenset(
-    ("SERVER_UNAVAILABLE", "INVALID_ARGUMENTS", "TOOL_CHANGED", "TOOL_NOT_FOUND", "STALE", "INTERRUPTED")
-)
-_ANSWERS = frozenset(("INPUT_REQUIRED", "UNSUPPORTED"))  # not what was asked for, from a server that works
-_WAIT_S = 5.0  # what a call waits for a server that is coming back (the reference's)
-_REPLAY_WAIT_S = 15.0  # … and one that is to be sent again (the reference's)
 
 
 class _FailedError(RuntimeError):
@@ -71,11 +62,15 @@ class Upstream:
         self._start_slots = start_slots
         self._publish = publish
         self._on_told = on_told
-        self._waiting = Waiting(spec.name)
         self._backoff = Backoff(limits)
-        self._breaker = Breaker(limits)
         self._change_budget = ChangeBudget(limits)
-        self._slots = FairSlots(spec.max_concurrency)
+        self.calls = Calls(
+            spec.name,
+            limits,
+            spec.max_concurrency,
+            connected=self._wait_connected,
+            proven=lambda: self._backoff.proven(),  # a restart replaces it
+        )
         self._connection: Connection | None = None
         self._process: ServerProcess | None = None
         self._awaited = trio.Event()  # someone wants it now: a lazy server's call, a restart
@@ -84,7 +79,6 @@ class Upstream:
         self._life = trio.CancelScope()
         self._retry_at: float | None = None
         self._ever_ready = False
-        self._last_used = 0.0
         self.stderr = StderrRing(limits.stderr_ring_bytes)
         self.reader = LineReader(limits)
         self.listing = known
@@ -93,7 +87,6 @@ class Upstream:
         self.reason = "starting"
         self.last_error = ""
         self.starts = 0
-        self.in_flight = 0
 
     # --- what others see ----------------------------------------------------------------------------
 
@@ -126,21 +119,21 @@ class Upstream:
             "tools": len(self.listing.definitions),
             "protocol": connection.protocol if connection else "",
             "server_info": plain_line(connection.server_info) if connection else "",
-            "in_flight": self.in_flight,
-            "queued": self._slots.waiting,
+            "in_flight": self.calls.in_flight,
+            "queued": self.calls.slots.waiting,
             "restarts": max(0, self.starts - 1),
             "last_error": self.last_error,
             "stderr_tail": self.stderr.tail(),
             "junk_lines": self.reader.junk,
             "next_retry_s": round(max(0.0, self._retry_at - now), 1) if self._retry_at else None,
-            "breaker_open_s": round(self._breaker.opens_for_s(now), 1),
+            "breaker_open_s": round(self.calls.breaker.opens_for_s(now), 1),
             "origins": msgspec.to_builtins(self.spec.origins),
         }
 
     def update(self, spec: ServerSpec) -> None:
         """Other keys of the same server: nothing is restarted."""
         old, self.spec = self.spec, spec
-        self._slots.total = spec.max_concurrency
+        self.calls.slots.total = spec.max_concurrency
         if (old.include, old.exclude) != (spec.include, spec.exclude):
             self._tools_changed.set()
             if self._connection is None:
@@ -150,129 +143,21 @@ class Upstream:
 
     def restart(self) -> None:
         """Ends the running server, or the wait for the next try; it starts again at once."""
-        self._backoff, self._breaker = Backoff(self._limits), Breaker(self._limits)
+        self._backoff, self.calls.breaker = Backoff(self._limits), Breaker(self._limits)
         self._awaited.set()
         self._life.cancel()
 
-    # --- calls ----------------------------------------------------------------------------------------
-
-    async def call(
-        self,
-        tool: str,
-        arguments: dict[str, Any],
-        *,
-        timeout_s: float,
-        on_progress: OnProgress | None = None,
-        check: Callable[[], None] = lambda: None,
-        caller: str = "",
-        replays: bool = False,
-        client: Client | None = None,
-    ) -> dict[str, Any]:
-        """`check` is asked right before each send, after all waiting: what it raises ends the call unsent.
-
-        `caller`: whose turn it is where calls wait for the server. `replays`: it may be sent once more where
-        the connection is lost before the answer. Raises `ToolsearchdError`: SERVER_UNAVAILABLE provably not
-        sent, INDETERMINATE perhaps done.
-        """
-        await self._wait_connected(_WAIT_S)
-        try:
-            async with self._slots.held(caller):
-
-                async def send(wait_s: float) -> dict[str, Any]:
-                    connection = await self._wait_connected(wait_s)
-                    self._check_breaker()
-                    return await self._send(
-                        connection, tool, arguments, timeout_s, on_progress, check, client
-                    )
-
-                try:
-                    return await send(_WAIT_S)
-                except LostError as lost:
-                    if not replays:
-                        raise
-                    try:
-                        return await send(_REPLAY_WAIT_S)
-                    except ToolsearchdError as error:
-                        if error.code in _NOT_SENT:  # so what is known is how the first one ended
-                            raise lost from None
-                        raise
-        except ToolsearchdError as error:
-            raise ToolsearchdError(
-                error.code, error.message, **error.fields | {"server": self.spec.name}
-            ) from error
-
-    def _check_breaker(self) -> None:
-        if not self._breaker.admits(trio.current_time()):
-            raise ToolsearchdError(
-                "SERVER_UNAVAILABLE",
-                f"{self.spec.name} failed {self._limits.breaker_failures} calls in a row; "
-                f"it is asked again in {self._breaker.opens_for_s(trio.current_time()):.0f} s",
-            )
-
-    async def _send(
-        self,
-        connection: Connection,
-        tool: str,
-        arguments: dict[str, Any],
-        timeout_s: float,
-        on_progress: OnProgress | None,
-        check: Callable[[], None],
-        client: Client | None,
-    ) -> dict[str, Any]:
-        """One request and its answer; the breaker, which has admitted it, learns how it went."""
-        ok: bool | None = None  # whether the call says that the server works; None: it says nothing
-        try:
-            check()
-            self.in_flight += 1
-            try:
-                with self._waiting.counted(client):
-                    result = await connection.call(
-                        tool, arguments, timeout_s=timeout_s, on_progress=on_progress, client=client
-                    )
-            finally:
-                self.in_flight -= 1
-                self._last_used = trio.current_time()
-            ok = not result.get("isError")
-            self._backoff.proven()
-            return result
-        except ToolsearchdError as error:
-            if error.code not in _NOT_SENT:
-                ok = error.code in _ANSWERS
-            raise
-        finally:
-            if ok is None:
-                self._breaker.abandoned()
-            else:
-                self._breaker.record(ok=ok, now=trio.current_time())
+    # --- whom calls reach -----------------------------------------------------------------------------
 
     @property
     def capabilities(self) -> frozenset[str]:
         """What it offers, while it is connected."""
         return self._connection.capabilities if self._connection else frozenset()
 
-    async def request(
-        self,
-        method: str,
-        params: Mapping[str, Any],
-        *,
-        timeout_s: float,
-        client: Client | None,
-    ) -> dict[str, Any]:
-        """The result of any other request, as it came. Raises `ToolsearchdError`, as `call` does."""
-        try:
-            async with self._slots.held(id(client)):
-                connection = await self._wait_connected(_WAIT_S)
-                self._last_used = trio.current_time()
-                with self._waiting.counted(client):
-                    return await connection.request(method, params, timeout_s, client=client)
-        except ToolsearchdError as error:
-            fields = error.fields | {"server": self.spec.name}
-            raise ToolsearchdError(error.code, error.message, **fields) from error
-
     def _take_told(self, method: str, params: Mapping[str, Any]) -> None:
         if method != "notifications/message":
             self._on_told(self.spec.name, method, params)
-        elif (client := self._waiting.only()) is not None:
+        elif (client := self.calls.waiting.only()) is not None:
             client.tell(self.spec.name, method, params)
 
     def _unavailable(self) -> ToolsearchdError:
@@ -281,9 +166,9 @@ class Upstream:
         )
 
     async def _wait_connected(self, patience_s: float) -> Connection:
-        """A connection that holds. A lazy server is started; one that comes back
-        within `patience_s` is waited for. A call never hastens the next try of one that failed: an agent in a
-        loop must not drive a crash loop."""
+        """A connection that holds. A lazy server is started; one that comes back within `patience_s` is
+        waited for. A call never hastens the next try of one that failed: an agent in a loop must not drive a
+        crash loop."""
         soon_s = patience_s
         if self.state == "not_started":
             self._awaited.set()
@@ -410,7 +295,7 @@ class Upstream:
                     limits=self._limits,
                     lost=lost,
                     tools_changed=self._note_tools_changed,
-                    on_asked=self._waiting.ask,
+                    on_asked=self.calls.waiting.ask,
                     on_told=self._take_told,
                 ) as connection:
                     step = "answer to tools/list"
@@ -427,7 +312,7 @@ class Upstream:
         """While the connection holds. True: given up for idleness."""
         self._backoff.connected()
         self._connection, self._ever_ready = connection, True
-        self._last_used = trio.current_time()
+        self.calls.last_used = trio.current_time()
         self._set("ready", "")
         log.info("server %s is ready with %d tools", self.spec.name, len(self.listing.definitions))
         try:
@@ -446,10 +331,10 @@ class Upstream:
         while not connection.lost.is_set():
             now, idle_s = trio.current_time(), self.spec.idle_timeout_s
             idle_at = float("inf")
-            if idle_s and self.in_flight:
+            if idle_s and self.calls.in_flight:
                 idle_at = now + idle_s
             elif idle_s:
-                idle_at = self._last_used + idle_s
+                idle_at = self.calls.last_used + idle_s
             if now >= idle_at:
                 return True
             if now >= proven_at:

@@ -1,0 +1,158 @@
+"""Calls to one server: whose turn it is, whether it is asked at all, what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import trio
+
+from toolsearchd.errors import ToolsearchdError
+from toolsearchd.limits import Limits
+from toolsearchd.upstream.asking import Client, Waiting
+from toolsearchd.upstream.backoff import Breaker
+from toolsearchd.upstream.lost import LostError
+from toolsearchd.upstream.slots import FairSlots
+
+if TYPE_CHECKING:
+    from toolsearchd.upstream.connection import Connection, OnProgress
+
+# Nothing reached the server: the call says nothing about it.
+_NOT_SENT = frozenset(
+    ("SERVER_UNAVAILABLE", "INVALID_ARGUMENTS", "TOOL_CHANGED", "TOOL_NOT_FOUND", "STALE", "INTERRUPTED")
+)
+_ANSWERS = frozenset(("INPUT_REQUIRED", "UNSUPPORTED"))  # not what was asked for, from a server that works
+_WAIT_S = 5.0  # what a call waits for a server that is coming back (the reference's)
+_REPLAY_WAIT_S = 15.0  # … and one that is to be sent again (the reference's)
+
+
+class Calls:
+    """`connected(patience_s)` gives a connection that holds, or raises SERVER_UNAVAILABLE; `proven()` is told
+    of each answer."""
+
+    def __init__(
+        self,
+        name: str,
+        limits: Limits,
+        max_concurrency: int,
+        *,
+        connected: Callable[[float], Awaitable[Connection]],
+        proven: Callable[[], None],
+    ) -> None:
+        self._name = name
+        self._limits = limits
+        self._connected = connected
+        self._proven = proven
+        self.slots = FairSlots(max_concurrency)
+        self.breaker = Breaker(limits)
+        self.waiting = Waiting(name)
+        self.in_flight = 0
+        self.last_used = 0.0
+
+    async def call(
+        self,
+        tool: str,
+        arguments: dict[str, Any],
+        *,
+        timeout_s: float,
+        on_progress: OnProgress | None = None,
+        check: Callable[[], None] = lambda: None,
+        caller: str = "",
+        replays: bool = False,
+        client: Client | None = None,
+    ) -> dict[str, Any]:
+        """`check` is asked right before each send, after all waiting: what it raises ends the call unsent.
+
+        `caller`: whose turn it is where calls wait for the server. `replays`: it may be sent once more where
+        the connection is lost before the answer. Raises `ToolsearchdError`: SERVER_UNAVAILABLE provably not
+        sent, INDETERMINATE perhaps done.
+        """
+        await self._connected(_WAIT_S)
+        try:
+            async with self.slots.held(caller):
+
+                async def send(wait_s: float) -> dict[str, Any]:
+                    connection = await self._connected(wait_s)
+                    self._check_breaker()
+                    return await self._send(
+                        connection, tool, arguments, timeout_s, on_progress, check, client
+                    )
+
+                try:
+                    return await send(_WAIT_S)
+                except LostError as lost:
+                    if not replays:
+                        raise
+                    try:
+                        return await send(_REPLAY_WAIT_S)
+                    except ToolsearchdError as error:
+                        if error.code in _NOT_SENT:  # so what is known is how the first one ended
+                            raise lost from None
+                        raise
+        except ToolsearchdError as error:
+            raise ToolsearchdError(
+                error.code, error.message, **error.fields | {"server": self._name}
+            ) from error
+
+    def _check_breaker(self) -> None:
+        if not self.breaker.admits(trio.current_time()):
+            raise ToolsearchdError(
+                "SERVER_UNAVAILABLE",
+                f"{self._name} failed {self._limits.breaker_failures} calls in a row; "
+                f"it is asked again in {self.breaker.opens_for_s(trio.current_time()):.0f} s",
+            )
+
+    async def _send(
+        self,
+        connection: Connection,
+        tool: str,
+        arguments: dict[str, Any],
+        timeout_s: float,
+        on_progress: OnProgress | None,
+        check: Callable[[], None],
+        client: Client | None,
+    ) -> dict[str, Any]:
+        """One request and its answer; the breaker, which has admitted it, learns how it went."""
+        ok: bool | None = None  # whether the call says that the server works; None: it says nothing
+        try:
+            check()
+            self.in_flight += 1
+            try:
+                with self.waiting.counted(client):
+                    result = await connection.call(
+                        tool, arguments, timeout_s=timeout_s, on_progress=on_progress, client=client
+                    )
+            finally:
+                self.in_flight -= 1
+                self.last_used = trio.current_time()
+            ok = not result.get("isError")
+            self._proven()
+            return result
+        except ToolsearchdError as error:
+            if error.code not in _NOT_SENT:
+                ok = error.code in _ANSWERS
+            raise
+        finally:
+            if ok is None:
+                self.breaker.abandoned()
+            else:
+                self.breaker.record(ok=ok, now=trio.current_time())
+
+    async def request(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        *,
+        timeout_s: float,
+        client: Client | None,
+    ) -> dict[str, Any]:
+        """The result of any other request, as it came. Raises `ToolsearchdError`, as `call` does."""
+        try:
+            async with self.slots.held(id(client)):
+                connection = await self._connected(_WAIT_S)
+                self.last_used = trio.current_time()
+                with self.waiting.counted(client):
+                    return await connection.request(method, params, timeout_s, client=client)
+        except ToolsearchdError as error:
+            fields = error.fields | {"server": self._name}
+            raise ToolsearchdError(error.code, error.message, **fields) from error
