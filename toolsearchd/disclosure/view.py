@@ -204,7 +204,7 @@ class View:
 
     def prepare_search(self) -> Iterator[None]:
         """The first searches' work, in steps; what was done stays done."""
-        if not self._is_search_prepared:
+        if self._bridges and not self._is_search_prepared:  # without a bridge, hardly anybody searches
             yield from self.searcher.prepare()
             self._is_search_prepared = True
 
