@@ -8,7 +8,7 @@ from __future__ import annotations
 import gc
 import importlib
 import logging
-from types import ModuleType
+from functools import cache
 
 import trio
 
@@ -23,9 +23,11 @@ async def load_sdk() -> None:
     await trio.to_thread.run_sync(_import_all, limiter=_one_thread)
 
 
-def _import_all() -> list[ModuleType]:
+@cache
+def _import_all() -> None:
+    """Once: what is frozen is never collected, so each start of a server must not freeze what lies about."""
     for name in _SILENCED:
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    modules = [importlib.import_module(name) for name in _MODULES]
-    gc.freeze()  # it stays until the end: 100,000 objects that no collection needs to walk
-    return modules
+    for name in _MODULES:
+        importlib.import_module(name)
+    gc.freeze()  # the SDK stays until the end: 100,000 objects that no collection needs to walk
