@@ -274,12 +274,13 @@ class Watcher:
 
     async def _watch_directories(self) -> None:
         """One watch after another: it is set up anew whenever the set of directories changes."""
+        watchfiles = await trio.to_thread.run_sync(_load_watchfiles)
         while True:
             self._rearm = trio.Event()
             self._points = watch_points(self._paths())
             self._dirty.set()  # what changed while no watch was up
             try:
-                await self._watch_until_rearmed()
+                await self._watch_until_rearmed(watchfiles)
             except FileNotFoundError:
                 await trio.sleep(self.settings.limits.settle_s)  # a directory went just now: look again
             except (OSError, RuntimeError) as error:
@@ -294,9 +295,8 @@ class Watcher:
                 with trio.move_on_after(sweep_s):
                     await self._rearm.wait()
 
-    async def _watch_until_rearmed(self) -> None:
+    async def _watch_until_rearmed(self, watchfiles: Any) -> None:
         directories = self._points.paths
-        watchfiles = await trio.to_thread.run_sync(_load_watchfiles)
         async for changes in watchfiles.awatch(
             *directories,
             watch_filter=self._concerns,
@@ -321,7 +321,8 @@ class Watcher:
 
 
 def _load_watchfiles() -> Any:
-    """Imported off the loop, when the first answers have gone out."""
+    """Imported off the loop, when the first answers have gone out, and before anything is armed: a change
+    while it loads is seen by the look that follows the arming."""
     import watchfiles
 
     return watchfiles
