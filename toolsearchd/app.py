@@ -134,6 +134,7 @@ class Daemon:
             upstream=self.fleet,
             approver=self.approver,
             hooks=self.hooks,
+            journal=self.journal,
             settings=self._settings,
             limits=limits,
         )

@@ -131,7 +131,12 @@ async def run(case, tmp_path):
     )
     hooks = Hooks(settings=lambda: settings, activity=activity, environ={})
     admission = Admission(
-        upstream=upstream, approver=approver, hooks=hooks, settings=lambda: settings, limits=LIMITS
+        upstream=upstream,
+        approver=approver,
+        hooks=hooks,
+        journal=journal,
+        settings=lambda: settings,
+        limits=LIMITS,
     )
     dispatcher = Dispatcher(
         upstream=upstream,

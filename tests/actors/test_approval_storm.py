@@ -80,6 +80,7 @@ class World:
             upstream=self,
             approver=self.approver,
             hooks=hooks,
+            journal=self.journal,
             settings=shared["settings"],
             limits=LIMITS,
         )

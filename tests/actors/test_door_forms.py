@@ -43,7 +43,8 @@ async def test_a_client_without_a_form_is_not_asked():
     ("answer", "decisions"),
     [
         ({"action": "accept", "content": {"decision": "approve"}}, ["approve"]),
-        ({"action": "accept", "content": {"decision": "always"}}, ["always"]),
+        ({"action": "accept", "content": {"decision": "session"}}, ["session"]),
+        ({"action": "accept", "content": {"decision": "always"}}, ["deny"]),  # that is nobody's to say here
         ({"action": "accept", "content": {"decision": "deny"}}, ["deny"]),
         ({"action": "accept", "content": {"decision": "whatever"}}, ["deny"]),
         ({"action": "accept", "content": {}}, ["deny"]),

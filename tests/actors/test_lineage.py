@@ -37,6 +37,70 @@ def test_relations(one, other, related):
     assert are_related(other, one) is related
 
 
+def on(process, session=0, terminal=0):
+    return process._replace(session=session, terminal=terminal)
+
+
+INIT = Process(1, 0, "systemd", UID)
+USER_SYSTEMD = Process(900, 1, "systemd", UID)
+AGENT = (on(Process(20, 1, "agent", UID), 10, 5), on(Process(10, 1, "zsh", UID), 10, 5), *line(*LOGIN))
+
+
+@pytest.mark.parametrize(
+    ("approver", "related"),
+    [
+        # Let go by the agent: its parent has gone, its session or terminal is still the agent's.
+        ((on(Process(30, 1, "ctl", UID), 10, 5), INIT), True),
+        ((on(Process(30, 1, "ctl", UID), 10, 5), USER_SYSTEMD, INIT), True),
+        ((on(Process(30, 1, "ctl", UID), 10, 0), USER_SYSTEMD, INIT), True),
+        ((on(Process(30, 1, "ctl", UID), 30, 5), USER_SYSTEMD, INIT), True),
+        # In a session of its own without a terminal, below what takes in orphans: anybody's.
+        ((on(Process(30, 1, "ctl", UID), 30, 0), INIT), True),
+        (
+            (on(Process(31, 1, "ctl", UID), 30, 0), on(Process(30, 1, "sh", UID), 30), USER_SYSTEMD, INIT),
+            True,
+        ),
+        # A person at another terminal, and a program that the desktop itself has started.
+        ((on(Process(40, 1, "ctl", UID), 39, 6), on(Process(39, 1, "zsh", UID), 39, 6), INIT), False),
+        ((on(Process(40, 1, "ctl", UID), 39, 6), *line("tmux: server", "systemd")), False),
+        ((on(Process(40, 1, "approve", UID), 40, 0), *line("gnome-shell"), USER_SYSTEMD, INIT), False),
+    ],
+)
+def test_who_may_be_a_child_of_the_agents(approver, related):
+    assert are_related(AGENT, approver) is related
+
+
+def test_an_agent_that_the_desktop_let_go_leaves_a_persons_terminal_unrelated():
+    agent = (on(Process(20, 1, "cursor", UID), 20, 0), USER_SYSTEMD, INIT)
+    person = (on(Process(40, 1, "ctl", UID), 39, 6), on(Process(39, 1, "zsh", UID), 39, 6), INIT)
+    assert not are_related(agent, person)
+
+
+LET_GO = """
+import os, sys
+parent = os.getpid()
+if os.fork():
+    os._exit(0)
+if sys.argv[1:]:
+    os.setsid()
+while os.getppid() == parent:
+    pass
+print(os.getpid(), flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("own_session", [(), ("setsid",)])
+def test_a_real_background_child(own_session):
+    """Its parent has gone, it is no more below this test, and it has no terminal."""
+    command = [sys.executable, "-c", LET_GO, *own_session]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+        orphan = lineage(int(child.stdout.readline()))
+        assert os.getpid() not in {process.pid for process in orphan}
+        assert are_related(lineage(os.getpid()), orphan)
+        child.stdin.close()
+
+
 def test_another_users_process_relates_nobody():
     foreign = Process(4711, 1, "supervisor", UID + 1)
     assert not are_related((*line("agent"), foreign), (*line("ctl"), foreign))

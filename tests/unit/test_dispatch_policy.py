@@ -1,6 +1,8 @@
 """Who decides whether a call may run, and in which order."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from toolsearchd.config.settings import Approval, ApprovalRule
 from toolsearchd.dispatch.policy import decide
@@ -29,7 +31,9 @@ def then(approval=None, **facts):
         ({"destructive": True, "read_only": True}, "ask"),
         ({"trust": "untrusted"}, "ask"),
         ({"trust": "untrusted", "read_only": False}, "ask"),
-        ({"trust": "untrusted", "read_only": True}, "allow"),
+        ({"trust": "untrusted", "read_only": True}, "ask"),
+        ({"trust": "untrusted", "read_only": True, "destructive": False}, "ask"),
+        ({"trust": "untrusted", "server_approval": "allow"}, "allow"),
         ({"server_approval": "deny"}, "deny"),
         ({"server_approval": "allow", "destructive": True}, "allow"),
     ],
@@ -55,6 +59,19 @@ def test_without_rules(facts, expected):
         ({"arguments": {"force": True}}, {"arguments": {"force": True}}, True),
         ({"arguments": {"force": True}}, {"arguments": {"force": 1}}, False),
         ({"arguments": {"force": True}}, {"arguments": {}}, False),
+        ({"arguments": {"branch": "main"}}, {"arguments": {"branch": "Main"}}, False),
+        ({"arguments": {"branch": "main"}}, {"arguments": {"branch": "main "}}, False),
+        ({"arguments": {"branch": {"fold": "MAIN"}}}, {"arguments": {"branch": "Main"}}, True),
+        ({"arguments": {"branch": {"fold": "rel-*"}}}, {"arguments": {"branch": "REL-1"}}, True),
+        ({"arguments": {"city": {"fold": "straße"}}}, {"arguments": {"city": "STRASSE"}}, True),
+        ({"arguments": {"name": {"fold": "admin"}}}, {"arguments": {"name": "\uff21dmin"}}, True),
+        ({"arguments": {"branch": {"fold": "main"}}}, {"arguments": {"branch": "mainly"}}, False),
+        ({"arguments": {"branch": {"glob": "rel-*"}}}, {"arguments": {"branch": "rel-1"}}, True),
+        ({"arguments": {"branch": {"glob": "rel-*"}}}, {"arguments": {"branch": "REL-1"}}, False),
+        ({"arguments": {"path": {"text": "*.py"}}}, {"arguments": {"path": "a.py"}}, False),
+        ({"arguments": {"path": {"text": "*.py"}}}, {"arguments": {"path": "*.py"}}, True),
+        ({"arguments": {"path": ["x", {"text": "*.py"}]}}, {"arguments": {"path": "*.py"}}, True),
+        ({"arguments": {"map": {"fold": "x"}}}, {"arguments": {"map": {"fold": "x"}}}, True),
     ],
 )
 def test_rules(rule, facts, matches):
@@ -66,3 +83,34 @@ def test_the_first_match_holds():
     rules = (ApprovalRule(then="allow", tool="push"), ApprovalRule(then="deny"))
     assert then(Approval(rules=rules), server_approval="ask") == "allow"
     assert then(Approval(rules=rules), tool="other", server_approval="ask") == "deny"
+
+
+HINTS = st.sampled_from((True, False, None))
+RULES = st.builds(
+    ApprovalRule,
+    then=st.sampled_from(("allow", "ask", "deny")),
+    annotation=st.sampled_from(
+        (
+            *(None, "readOnlyHint", "readOnlyHint=false", "readOnlyHint=true"),
+            *("destructiveHint", "destructiveHint=false", "destructiveHint=true"),
+        )
+    ),
+    tool=st.sampled_from((None, "push", "pull")),
+)
+WORDS = ("allow", "ask", "deny")
+
+
+@given(
+    rules=st.lists(RULES, max_size=4),
+    default=st.sampled_from((*WORDS, "ask-destructive")),
+    server_approval=st.sampled_from(("", *WORDS)),
+    read_only=HINTS,
+    destructive=HINTS,
+)
+def test_no_hint_of_an_untrusted_server_loosens(rules, default, server_approval, read_only, destructive):
+    approval = Approval(default=default, rules=tuple(rules))
+    word = {"trust": "untrusted", "server_approval": server_approval}
+    with_hints = then(approval, **word, read_only=read_only, destructive=destructive)
+    assert WORDS.index(with_hints) >= WORDS.index(then(approval, **word))
+    trusted = {"server_approval": server_approval, "read_only": read_only, "destructive": destructive}
+    assert WORDS.index(with_hints) >= WORDS.index(then(approval, **trusted))

@@ -13,6 +13,7 @@ import msgspec
 
 from toolsearchd.actors.approver import Approver, Permit
 from toolsearchd.actors.hooks import Hooks
+from toolsearchd.actors.journal import Journal
 from toolsearchd.actors.peer import Peer
 from toolsearchd.catalog.model import Tool
 from toolsearchd.config.model import ServerSpec
@@ -102,6 +103,7 @@ class Passage:
         self.rule = ""  # which word of the policy decided
         self.binding: Binding | None = None
         self.permit: Permit | None = None  # where the policy asks
+        self.lacks_leave = False  # the policy asks since a moment ago, and nobody has been asked yet
         self.sent = False
         self.began_at = 0.0  # monotonic seconds; 0: it was ended before its turn
 
@@ -142,20 +144,19 @@ class Admission:
         upstream: Upstream,
         approver: Approver,
         hooks: Hooks,
+        journal: Journal,
         settings: Callable[[], Settings],
         limits: Limits,
     ) -> None:
         self._upstream = upstream
         self._approver = approver
         self._hooks = hooks
+        self._journal = journal
         self._settings = settings
         self._limits = limits
 
     async def wait_admitted(self, passage: Passage, request: CallRequest) -> None:
-        """All before the send, in order: name, hooks, validation, policy, approval. Raises what bars it.
-
-        A stop while a person is asked withdraws the prompt and gives the entry its `when_stopped`.
-        """
+        """All before the send, in order: name, hooks, validation, policy, approval. Raises what bars it."""
         from toolsearchd.dispatch.arguments import prepare  # large: `app` has it loaded after the start
 
         caller, entry = passage.caller, passage.entry
@@ -163,7 +164,7 @@ class Admission:
         entry.name = tool.public_name
         given = await self._hooks.run_pre(passage.who, tool, request.arguments or {})
         spec = self._spec(tool)
-        arguments = passage.arguments = prepare(
+        passage.arguments = prepare(
             tool.definition,
             given,
             rules=caller.argument_rules,
@@ -171,21 +172,35 @@ class Admission:
             unvalidatable=spec.unvalidatable if spec else "forward",
             limits=self._limits,
         )
-        decision = strictest(self._decide(profile, tool, spec, arguments) for profile in caller.profiles)
-        passage.rule = decision.rule
-        sent = _sent(arguments)
-        passage.binding = self._binding(caller, tool, sent)
-        if decision.then == "deny":
-            raise ToolsearchdError("DENIED", f"the policy refuses {tool.public_name} ({decision.rule})")
-        if decision.then == "ask":
-            entry.when_stopped = refused(caller, _WITHDRAWN)
-            try:
-                passage.permit = await self._wait_permit(passage, request, sent)
-            finally:
-                entry.when_stopped = None
+        await self.wait_leave(passage, request)
+
+    async def wait_leave(self, passage: Passage, request: CallRequest) -> None:
+        """The policy's leave, a person's where it asks; recorded before this returns. Raises what refuses it.
+
+        A stop while a person is asked withdraws the prompt and gives the entry its `when_stopped`.
+        """
+        caller, entry, tool = passage.caller, passage.entry, passage.tool
+        assert tool is not None
+        sent = _sent(passage.arguments or {})
+        passage.binding, passage.lacks_leave = self._binding(caller, tool, sent), False
+        if self._is_allowed(passage, tool):
+            return
+        entry.when_stopped = refused(caller, _WITHDRAWN)
+        try:
+            passage.permit = await self._wait_permit(passage, request, sent)
+        finally:
+            entry.when_stopped = None
+        # No call that somebody had to approve goes unrecorded.
+        record = passage.record(with_arguments=self._journal.writes_arguments)
+        await self._journal.wait_recorded("approved", record)
 
     def check(self, passage: Passage, request: CallRequest) -> None:
-        """The last look, right before the send. Raises TOOL_CHANGED, TOOL_NOT_FOUND or STALE."""
+        """The last look, right before each send: grant, definition and policy as they are now, and the
+        approval where one is needed.
+
+        Raises what keeps the call back: TOOL_CHANGED, TOOL_NOT_FOUND, DENIED, STALE; NO_APPROVER, with
+        `lacks_leave` set, where the policy has come to ask: then `wait_leave` is due before the next try.
+        """
         assert passage.binding is not None
         tool = passage.caller.tool_to_call(request.name)
         if tool.definition.digest != passage.binding.tool_digest:
@@ -193,9 +208,24 @@ class Admission:
                 "TOOL_CHANGED",
                 f"{tool.public_name} changed while the call waited; nothing was sent; describe it again",
             )
-        if passage.permit is not None:
+        if not self._is_allowed(passage, tool):
+            if passage.permit is None:
+                passage.lacks_leave = True
+                raise ToolsearchdError(
+                    "NO_APPROVER", f"{tool.public_name} needs an approval ({passage.rule})"
+                )
             passage.permit.use(self._binding(passage.caller, tool, _sent(passage.arguments or {})))
         passage.sent = True
+
+    def _is_allowed(self, passage: Passage, tool: Tool) -> bool:
+        """The policy's word of this moment: True goes, False is to be asked for. Raises DENIED."""
+        spec, arguments = self._spec(tool), passage.arguments or {}
+        profiles = passage.caller.profiles
+        decision = strictest(self._decide(profile, tool, spec, arguments) for profile in profiles)
+        passage.rule = decision.rule
+        if decision.then == "deny":
+            raise ToolsearchdError("DENIED", f"the policy refuses {tool.public_name} ({decision.rule})")
+        return decision.then == "allow"
 
     def footprint_before(self, passage: Passage, request: CallRequest) -> Footprint:
         """What the call seems to touch, before hooks and repairs. Raises TOOL_NOT_FOUND or TOOL_CHANGED."""

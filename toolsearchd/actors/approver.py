@@ -130,9 +130,11 @@ class Approver:
         """Waits until somebody approves. `is_current` says whether the tool is still what is shown; `key`
         is what `withdraw` names.
 
-        Raises DENIED, NO_APPROVER, APPROVAL_TIMEOUT, TOOL_CHANGED, or INTERRUPTED where the prompt was
-        withdrawn. Cancelled, it withdraws the prompt.
+        Raises DENIED (at once where this call was denied to the session before), NO_APPROVER,
+        APPROVAL_TIMEOUT, TOOL_CHANGED, or INTERRUPTED where the prompt was withdrawn. Cancelled, it
+        withdraws the prompt.
         """
+        self._approvals.check_refused(question)
         permit = self._standing_permit(question.binding)
         if permit is not None:
             return permit
@@ -282,9 +284,10 @@ class Approver:
                 keep=self._permits.keep,
                 **how,
             )
-        finally:  # a refused answer may have ended the prompt too
-            if waiting is not None and waiting.prompt.state is not PromptState.PENDING:
-                self._settle(waiting.prompt)
+        finally:  # a refused answer may have ended the prompt too, and a "deny" those of the same call
+            for one in tuple(self._waiting.values()):
+                if one.prompt.state is not PromptState.PENDING:
+                    self._settle(one.prompt)
         return {"approval": prompt.id, "state": prompt.state.value, "tool": prompt.question.public_name}
 
     def _settle(self, prompt: Prompt) -> None:

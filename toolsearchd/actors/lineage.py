@@ -21,11 +21,17 @@ _LOGIN = frozenset(
 )
 
 
+# What takes in processes whose parent has gone; pid 1 does too, whatever its name.
+_REAPERS = frozenset(("init", "systemd"))
+
+
 class Process(NamedTuple):
     pid: int
     started: int  # clock ticks since boot: a pid is given out again
     name: str
     uid: int
+    session: int = 0  # id of its session (setsid); 0: unknown
+    terminal: int = 0  # device number of its controlling terminal; 0: it has none
 
 
 def lineage(pid: int) -> tuple[Process, ...]:
@@ -39,19 +45,41 @@ def lineage(pid: int) -> tuple[Process, ...]:
             head, _, rest = stat.rpartition(b")")
             fields = rest.split()
             name = head.partition(b"(")[2].decode("utf-8", "replace")
-            found.append(Process(pid, int(fields[19]), name, uid))
+            session, terminal = int(fields[3]), int(fields[4])
+            found.append(Process(pid, int(fields[19]), name, uid, session, terminal))
             pid = int(fields[1])
         except (OSError, IndexError, ValueError):
             return ()
     return tuple(found)
 
 
-def are_related(one: tuple[Process, ...], other: tuple[Process, ...]) -> bool:
-    """Have they a process in common that is not the login's own, or another user's? Unknown counts as yes."""
-    if not one or not other:
+def are_related(asker: tuple[Process, ...], approver: tuple[Process, ...]) -> bool:
+    """Have they a process in common that is not the login's own, or another user's; or does the approver run
+    in the session, or on the terminal, of the asker or of what started it?
+
+    What can't be told counts as yes: a process that is gone, and an approver without a terminal whose parent
+    has gone, as of a background child that was let go: it may be anybody's.
+    """
+    if not asker or not approver or _is_of_nobody(approver):
         return True
-    shared = {(process.pid, process.started) for process in one} & {(p.pid, p.started) for p in other}
-    return any((p.pid, p.started) in shared and not _is_of_login(p) for p in one)
+    programs = [process for process in asker if not _is_of_login(process)]
+    starts = {(process.pid, process.started) for process in programs}
+    if any((process.pid, process.started) in starts for process in approver):
+        return True
+    own = approver[0]
+    return any(
+        own.session == process.session != 0 or own.terminal == process.terminal != 0 for process in programs
+    )
+
+
+def _is_of_nobody(line: tuple[Process, ...]) -> bool:
+    """It has no terminal, and the topmost program above it has lost its parent."""
+    top = next((at for at, process in enumerate(line) if _is_of_login(process)), len(line))
+    return not line[0].terminal and 0 < top < len(line) and _takes_in(line[top])
+
+
+def _takes_in(process: Process) -> bool:
+    return process.pid == 1 or process.name in _REAPERS
 
 
 def _is_of_login(process: Process) -> bool:

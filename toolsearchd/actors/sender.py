@@ -114,11 +114,8 @@ class Sender:
         assert tool is not None
         with flight.scope:
             try:
-                try:
-                    check = partial(self._start, passage, request, started)
-                    outcome = _outcome_of(tool, await self._answer(passage, tool, check, on_progress))
-                except ToolsearchdError as error:
-                    outcome = refused(passage.caller, error)
+                check = partial(self._start, passage, request, started)
+                outcome = await self._answered(passage, request, check, on_progress)
                 if passage.sent:
                     outcome = await self._hooked(passage, tool, outcome)
                     outcome = await self._spill.fitted(passage.caller.session_id, outcome)
@@ -130,6 +127,25 @@ class Sender:
             if not flight.end(outcome):
                 self.late_answers += 1
         self._flights.pop(passage.entry, None)
+
+    async def _answered(
+        self,
+        passage: Passage,
+        request: CallRequest,
+        check: Callable[[], None],
+        on_progress: OnProgress | None,
+    ) -> Outcome:
+        """The outcome of the send. Where the policy has come to ask meanwhile, a person is asked, off the
+        server's slots, and the send tried again. Raises what refuses it then."""
+        tool = passage.tool
+        assert tool is not None
+        while True:
+            try:
+                return _outcome_of(tool, await self._answer(passage, tool, check, on_progress))
+            except ToolsearchdError as error:
+                if passage.sent or not passage.lacks_leave:
+                    return refused(passage.caller, error)
+            await self._admission.wait_leave(passage, request)
 
     def _start(self, passage: Passage, request: CallRequest, started: Callable[[], None]) -> None:
         """The last look, right before a send. Raises what keeps the request back."""

@@ -8,7 +8,8 @@
 
 Invariants: a prompt leaves PENDING once; what `use` lets pass has the session, server, tool and arguments
 that the prompt showed, within its time, once. A standing permit ("session", "always") is bound to the
-server's and the tool's digest and is gone when either changes.
+server's and the tool's digest and is gone when either changes. What was denied is not asked for again: the
+same call of the same session is refused at once, whatever was permitted since.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from toolsearchd.errors import ToolsearchdError
 Answer = Literal["approve", "session", "always", "deny"]
 
 _REMEMBERED = 256  # ended prompts, so that a second answer is told what the first one was
+_REFUSALS = 256  # of one session, each of some 100 bytes; of more the oldest is asked for again
 _MAX_WRONG_CODES = 5  # of a million: a guess in 200,000 before the prompt is refused
 
 
@@ -49,6 +51,7 @@ class Approvals:
         self._ended: deque[Prompt] = deque(maxlen=_REMEMBERED)
         self._standing = {permit.id: permit for permit in always}
         self._subscribers: dict[Hashable, str | None] = {}
+        self._refused: dict[str, dict[Binding, str]] = {}  # by session: what was denied, and by whom
 
     # --- asking ---------------------------------------------------------------------------------
 
@@ -58,6 +61,17 @@ class Approvals:
             if permit.is_outdated_by(binding):
                 del self._standing[permit.id]
         return next((permit for permit in self._standing.values() if permit.covers(binding)), None)
+
+    def check_refused(self, question: Question) -> None:
+        """Raises DENIED where this very call was denied to the session before."""
+        by = self._refused.get(question.binding.session, {}).get(question.binding)
+        if by is not None:
+            raise ToolsearchdError(
+                "DENIED",
+                f"{question.public_name} with these arguments was refused by {by} before, for as long as the "
+                f"session lasts; a rule under approval.rules can allow it; nothing was sent",
+                reason="refused_before",
+            )
 
     def ask(self, question: Question, now: Now, *, wait_s: float, answer_s: float) -> Prompt:
         """A new prompt, pending for `wait_s` while nobody listens and `answer_s` while somebody does.
@@ -105,8 +119,8 @@ class Approvals:
         code: str | None = None,
         keep: Callable[[tuple[Standing, ...]], None] = lambda _always: None,
     ) -> Prompt:
-        """The first answer decides. `is_current`: the tool is what the prompt showed. `keep` puts permits for
-        ever on disk, or raises OSError.
+        """The first answer decides; "deny" for all prompts of the same call too. `is_current`: the tool is
+        what the prompt showed. `keep` puts permits for ever on disk, or raises OSError.
 
         Raises UNKNOWN_APPROVAL; STALE for one that has ended, with how; NOT_ALLOWED for a missing or wrong
         code where one is needed (after too many wrong ones the prompt is denied); AUDIT_UNAVAILABLE where a
@@ -119,7 +133,7 @@ class Approvals:
             self._end(prompt, PromptState.UNANSWERED if prompt.heard else PromptState.UNHEARD)
             raise self._ended_error(prompt_id)
         if answer == "deny":
-            self._end(prompt, PromptState.DENIED, by=by)
+            self._refuse(prompt.question.binding, by)
             return prompt
         if needs_code or code is not None:
             self._check_code(prompt, code, by)
@@ -160,6 +174,7 @@ class Approvals:
     def end_session(self, session: str) -> list[Prompt]:
         """Its permits end, its prompts are withdrawn; those are returned."""
         self._standing = {k: p for k, p in self._standing.items() if p.session != session}
+        self._refused.pop(session, None)
         withdrawn = [p for p in self._pending.values() if p.question.binding.session == session]
         for prompt in withdrawn:
             self._end(prompt, PromptState.WITHDRAWN)
@@ -254,6 +269,15 @@ class Approvals:
         prompt.state, prompt.by, prompt.why = state, by, why
         if prompt not in self._ended:
             self._ended.append(prompt)
+
+    def _refuse(self, binding: Binding, by: str) -> None:
+        """Ends all that asks for this call, now and later in its session."""
+        refused = self._refused.setdefault(binding.session, {})
+        refused[binding] = by
+        if len(refused) > _REFUSALS:
+            del refused[next(iter(refused))]
+        for prompt in [p for p in self._pending.values() if p.question.binding == binding]:
+            self._end(prompt, PromptState.DENIED, by=by)
 
     def _stand(
         self,

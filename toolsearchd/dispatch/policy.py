@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any, Literal
+from unicodedata import normalize
 
 import msgspec
 
@@ -35,22 +36,31 @@ def decide(
     public_name: str = "",
     profile_approval: Then | None = None,
 ) -> Decision:
-    """The first rule that matches decides; `arguments` are those that would be sent."""
-    for at, rule in enumerate(approval.rules):
-        facts = {"readOnlyHint": read_only, "destructiveHint": destructive}
-        if _matches(rule, profile, server, (tool, f"{server}/{tool}", public_name), facts, arguments):
-            return Decision(rule.then, f"approval.rules[{at}]")
-    if profile_approval is not None:
-        return Decision(profile_approval, f"approval of the profile {profile}")
-    if server_approval:
-        return Decision(server_approval, f"approval of the server {server}")
-    if approval.default != "ask-destructive":
-        return Decision(approval.default, f"approval.default: {approval.default}")
-    if destructive is True:
-        return Decision("ask", "approval.default: the tool says that it destroys")
-    if trust == "untrusted" and read_only is not True:
-        return Decision("ask", "approval.default: its server is untrusted and it is not read-only")
-    return Decision("allow", "approval.default")
+    """The first rule that matches decides; `arguments` are those that would be sent.
+
+    An untrusted server's hints may tighten and never loosen: the stricter word counts, of what holds with
+    the hints and what holds without any.
+    """
+
+    def decided(facts: Mapping[str, bool | None]) -> Decision:
+        names = (tool, f"{server}/{tool}", public_name)
+        for at, rule in enumerate(approval.rules):
+            if _matches(rule, profile, server, names, facts, arguments):
+                return Decision(rule.then, f"approval.rules[{at}]")
+        if profile_approval is not None:
+            return Decision(profile_approval, f"approval of the profile {profile}")
+        if server_approval:
+            return Decision(server_approval, f"approval of the server {server}")
+        if approval.default != "ask-destructive":
+            return Decision(approval.default, f"approval.default: {approval.default}")
+        if facts.get("destructiveHint") is True:
+            return Decision("ask", "approval.default: the tool says that it destroys")
+        if trust == "untrusted":
+            return Decision("ask", "approval.default: its server is untrusted")
+        return Decision("allow", "approval.default")
+
+    hinted = decided({"readOnlyHint": read_only, "destructiveHint": destructive})
+    return hinted if trust == "full" else strictest((hinted, decided({})))
 
 
 def strictest(decisions: Iterable[Decision]) -> Decision:
@@ -89,16 +99,34 @@ def arguments_match(arguments: Mapping[str, Any], wanted: Mapping[str, Any] | No
 
 
 def _argument_matches(arguments: Mapping[str, Any], path: str, wanted: Any) -> bool:
-    """A dotted path: a glob for text, equality for the rest, any of a list."""
+    """A dotted path: exact text or a glob for text, equality for the rest, any of a list."""
     value: Any = arguments
     for part in path.split("."):
         if not isinstance(value, Mapping) or part not in value:
             return False
         value = value[part]
     options = wanted if isinstance(wanted, list) else [wanted]
-    return any(
-        fnmatchcase(value, option)
-        if isinstance(option, str) and isinstance(value, str)
-        else same(value, option)
-        for option in options
-    )
+    return any(_value_matches(value, option) for option in options)
+
+
+def _value_matches(value: Any, option: Any) -> bool:
+    if isinstance(option, str) and isinstance(value, str):
+        return fnmatchcase(value, option)
+    if isinstance(option, dict) and len(option) == 1 and isinstance(value, str):
+        ((form, pattern),) = option.items()
+        if form in ARGUMENT_FORMS and isinstance(pattern, str):
+            return ARGUMENT_FORMS[form](value, pattern)
+    return same(value, option)
+
+
+def _fold(text: str) -> str:
+    """Letters that differ in case, width or composition alone become the same (Unicode's NFKC_Casefold)."""
+    return normalize("NFKC", normalize("NFKC", text).casefold())
+
+
+ARGUMENT_FORMS: Mapping[str, Callable[[str, str], bool]] = {
+    "text": lambda value, text: value == text,
+    "glob": fnmatchcase,
+    "fold": lambda value, glob: fnmatchcase(_fold(value), _fold(glob)),
+}
+"""How `{form: pattern}` in a rule's arguments compares a text; a plain text is a `glob`."""

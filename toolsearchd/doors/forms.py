@@ -17,15 +17,16 @@ from toolsearchd.errors import ToolsearchdError
 
 log = logging.getLogger(__name__)
 
-_DECISIONS = ("approve", "session", "always", "deny")
+# Never "always": a client that fills in its own form must not permit itself anything past its session.
+_DECISIONS = ("approve", "session", "deny")
 _SCHEMA = {
     "type": "object",
     "properties": {
         "decision": {
             "type": "string",
             "title": "Decision",
-            "description": "approve: this call, once; session: this tool in this session; "
-            "always: this tool until it changes; deny: no",
+            "description": "approve: this call, once; session: this tool in this session; deny: no, and "
+            "this call is not asked for again in this session",
             "enum": list(_DECISIONS),
         }
     },

@@ -19,7 +19,17 @@ if TYPE_CHECKING:
 
 # Nothing reached the server: the call says nothing about it.
 _NOT_SENT = frozenset(
-    ("SERVER_UNAVAILABLE", "INVALID_ARGUMENTS", "TOOL_CHANGED", "TOOL_NOT_FOUND", "STALE", "INTERRUPTED")
+    (
+        *(
+            "SERVER_UNAVAILABLE",
+            "INVALID_ARGUMENTS",
+            "TOOL_CHANGED",
+            "TOOL_NOT_FOUND",
+            "STALE",
+            "INTERRUPTED",
+        ),
+        *("DENIED", "NO_APPROVER", "BAD_CONFIG"),  # the policy's word at the send
+    )
 )
 _ANSWERS = frozenset(("INPUT_REQUIRED", "UNSUPPORTED"))  # not what was asked for, from a server that works
 _WAIT_S = 5.0  # what a call waits for a server that is coming back (the reference's)
