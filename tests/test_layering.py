@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[1] / "toolsearchd"
 
 PURE = {"index", "catalog", "disclosure", "dispatch", "protocol", "config"}
 RIM = {"upstream", "actors", "doors", "ctl"}
-SHARED = {"errors", "limits"}  # modules that anyone may import
+SHARED = {"errors", "limits", "values"}  # modules that anyone may import
 # Of our own packages, what each may import besides itself and SHARED. `worker` is the worker process.
 ARROWS = {
     "index": set(),
@@ -28,6 +28,7 @@ ARROWS = {
     "worker": PURE,
     "places": set(),
     "errors": set(),
+    "values": set(),
     "limits": set(),
     "app": PURE | RIM | {"worker"},
     "__main__": PURE | {"actors", "app", "places"},

@@ -35,10 +35,11 @@ from toolsearchd.config.model import ServerSpec
 from toolsearchd.disclosure.sanitise import clean_json, plain_line
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
+from toolsearchd.upstream.answers import BAD_LINE_CODE, TOO_LARGE_CODE, call_result
 from toolsearchd.upstream.asking import ASKED, TOLD, Client
 from toolsearchd.upstream.listing import Listing, ListingCheck
 from toolsearchd.upstream.lost import PERHAPS, LostError
-from toolsearchd.upstream.stdio import BAD_LINE_CODE, TOO_LARGE_CODE
+from toolsearchd.values import representable
 
 OnProgress = Callable[[float, float | None, str | None], None]
 OnAsked = Callable[[str, Mapping[str, Any]], Awaitable[dict[str, Any]]]
@@ -126,7 +127,7 @@ class Connection:
         on_progress: OnProgress | None,
         client: Client | None = None,
     ) -> dict[str, Any]:
-        """MCP's `CallToolResult` as it came. Raises `ToolsearchdError`: INDETERMINATE where no answer came.
+        """MCP's `CallToolResult`, in shape. Raises `ToolsearchdError`: INDETERMINATE where no answer came.
 
         Cancelling sends `notifications/cancelled`; a late answer is dropped.
         """
@@ -138,12 +139,7 @@ class Connection:
             ) from error
         params = {"name": tool, "arguments": arguments}
         result = await self.request("tools/call", params, timeout_s, client=client, on_progress=on_progress)
-        content = result.get("content")
-        if not isinstance(content, list) or not all(isinstance(block, dict) for block in content):
-            if "structuredContent" not in result:
-                raise ToolsearchdError("BAD_RESULT", "the tool's answer holds no list of content blocks")
-            result["content"] = []
-        return result
+        return call_result(result)
 
     async def request(
         self,
@@ -214,8 +210,10 @@ class Connection:
         # A call's error goes to a model, which is told in words.
         data = error.error.data if method != "tools/call" else None
         fields = {} if data is None else {"server_data": data}
+        # A code that the wires can't hold stands there as text.
+        said = representable(code)
         return ToolsearchdError(
-            "SERVER_ERROR", text or "the server gave an error without words", server_code=code, **fields
+            "SERVER_ERROR", text or "the server gave an error without words", server_code=said, **fields
         )
 
 
