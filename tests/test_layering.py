@@ -10,6 +10,7 @@ ROOT = Path(__file__).parents[1] / "toolsearchd"
 PURE = {"index", "catalog", "disclosure", "dispatch", "protocol", "config"}
 RIM = {"upstream", "actors", "doors", "ctl"}
 SHARED = {"errors", "limits", "values"}  # modules that anyone may import
+GUARD = {"guard"}  # the rim's: it knows trio
 # Of our own packages, what each may import besides itself and SHARED. `worker` is the worker process.
 ARROWS = {
     "index": set(),
@@ -18,19 +19,20 @@ ARROWS = {
     "catalog": {"index"},
     "disclosure": {"catalog", "index", "config"},
     "dispatch": {"catalog", "config"},
-    "upstream": PURE,
-    "actors": PURE | {"worker"},
-    "doors": PURE,
+    "upstream": PURE | GUARD,
+    "actors": PURE | GUARD | {"worker"},
+    "doors": PURE | GUARD,
     "ctl": PURE | {"client", "places", "app", "samples", "__main__"},
     "samples": set(),
     "client": {"protocol", "places", "async_client"},
     "async_client": {"client", "protocol"},
     "worker": PURE,
     "places": set(),
+    "guard": set(),
     "errors": set(),
     "values": set(),
     "limits": set(),
-    "app": PURE | RIM | {"worker"},
+    "app": PURE | RIM | GUARD | {"worker"},
     "__main__": PURE | {"actors", "app", "places"},
 }
 WAITING = {"trio", "anyio", "socket", "subprocess", "os", "select", "asyncio", "threading"}

@@ -46,6 +46,7 @@ from toolsearchd.config.settings import Settings
 from toolsearchd.disclosure.precedence import check_disclosure
 from toolsearchd.doors.mcp import McpDoor
 from toolsearchd.errors import ToolsearchdError
+from toolsearchd.guard import guarded
 from toolsearchd.index.lexicon import default_lexicon
 from toolsearchd.upstream.fleet import Fleet
 from toolsearchd.upstream.sdk import load_sdk
@@ -249,7 +250,8 @@ class Daemon:
                 self.watcher.reload_nowait()
                 self.notifier.ready(self.desk.one_line())
             elif number == signal.SIGUSR1:
-                log.info("statistics: %s", msgspec.json.encode(self.desk.statistics()).decode())
+                with guarded("writing statistics"):  # a server's words stand in them
+                    log.info("statistics: %s", msgspec.json.encode(self.desk.statistics()).decode())
             elif self._stop.is_set():
                 log.warning("told to stop twice: not waiting any longer")
                 everything.cancel()

@@ -285,6 +285,23 @@ def long_results():
     serve(on_call=long)
 
 
+def says():
+    """A call says what is written: `around`, lines before its answer; `answer`, what stands behind the id.
+    JSON as it is to go out; ID stands for the call's."""
+
+    def say(message):
+        asked = message["params"].get("arguments", {})
+        request_id = json.dumps(message["id"])
+        for line in asked.get("around", ()):
+            OUT.write(line.replace("ID", request_id).encode("utf-8", "surrogatepass") + b"\n")
+        answer_ = asked.get("answer", '"result": {"content": [{"type": "text", "text": "ok"}]}')
+        line = '{"jsonrpc": "2.0", "id": ' + request_id + ", " + answer_ + "}"
+        OUT.write(line.encode("utf-8", "surrogatepass") + b"\n")
+        OUT.flush()
+
+    serve(on_call=say)
+
+
 def odd_results():
     raw = {
         "fine": b'{"content": []}',

@@ -1,4 +1,7 @@
-"""Serves one person's connection on the control socket. Any number of requests, no hello."""
+"""Serves one person's connection on the control socket. Any number of requests, no hello.
+
+Who ends the sending and reads on gets what was asked for first.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from typing import Any
 
 import trio
 
+from toolsearchd import guard
 from toolsearchd.actors.activity import Activity
 from toolsearchd.actors.approver import Approver, Person
 from toolsearchd.actors.peer import Peer
@@ -21,6 +25,8 @@ from toolsearchd.protocol.connection import ControlConnection, Refusal, event_fr
 from toolsearchd.protocol.messages import ControlRequest, Watch
 
 log = logging.getLogger(__name__)
+
+_LAST_WORDS_S = 1.0  # for what a peer that we let go has not read yet
 
 Answer = Callable[[Any], "dict[str, Any] | Awaitable[dict[str, Any]]"]
 
@@ -47,6 +53,7 @@ class ControlWire:
         person = Person(peer, partial(self._send_event, stream))
         answers = {**self._answers, **self._approver.answers_for(person)}
         endings: list[Callable[[], None]] = [partial(self._approver.leave, person)]
+        is_refused = False
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(stream.run_writer)
@@ -55,14 +62,27 @@ class ControlWire:
                         if isinstance(item, Refusal):
                             stream.send_nowait(item.frame)
                             if item.close:
+                                is_refused = True
                                 stream.shutdown_read()
                         elif isinstance(item, Watch):
                             endings.append(self._watch(stream))
                             stream.send_nowait(wire.result(item.id, {"watching": True}))
                         else:
                             assert isinstance(item, ControlRequest)
-                            nursery.start_soon(self._answer, answers, stream, wire, item)
-                with trio.move_on_after(1):
+                            guard.start(
+                                nursery,
+                                f"answering {type(item).__name__}",
+                                self._answer,
+                                answers[type(item)],
+                                stream,
+                                wire,
+                                item,
+                                tell=partial(self._refuse, stream, wire, item),
+                            )
+                if not is_refused and not stream.is_gone:
+                    await stream.wait_answered(lambda: not wire.open_ids)
+                    await stream.drain()  # the writer bounds how long the peer may take over it
+                with trio.move_on_after(_LAST_WORDS_S):
                     await stream.drain()
                 nursery.cancel_scope.cancel()
         except* PeerStalledError as stalled:
@@ -73,24 +93,16 @@ class ControlWire:
             stream.close()
 
     async def _answer(
-        self,
-        answers: Mapping[type[ControlRequest], Answer],
-        stream: PeerStream,
-        wire: ControlConnection,
-        request: ControlRequest,
+        self, answer: Answer, stream: PeerStream, wire: ControlConnection, request: ControlRequest
     ) -> None:
-        try:
-            answer = answers[type(request)](request)
-            fields = await answer if inspect.isawaitable(answer) else answer
-        except ToolsearchdError as error:
-            stream.send_nowait(wire.error(request.id, error))
-        except Exception as error:  # a bug in one answer is that answer's end
-            log.exception("answering %s failed", type(request).__name__)
-            stream.send_nowait(
-                wire.error(request.id, ToolsearchdError("INTERNAL", f"answering failed: {error!r}"))
-            )
-        else:
-            stream.send_nowait(wire.result(request.id, fields))
+        answered = answer(request)
+        fields = await answered if inspect.isawaitable(answered) else answered
+        stream.send_nowait(wire.result(request.id, fields))
+
+    def _refuse(
+        self, stream: PeerStream, wire: ControlConnection, request: ControlRequest, error: ToolsearchdError
+    ) -> None:
+        stream.send_nowait(wire.error(request.id, error))
 
     def _watch(self, stream: PeerStream) -> Callable[[], None]:
         return self._activity.subscribe(partial(self._send_event, stream, "activity"))

@@ -24,6 +24,7 @@ from toolsearchd.actors.watcher import Watcher
 from toolsearchd.catalog.model import Source
 from toolsearchd.disclosure.tokens import VOCABULARIES
 from toolsearchd.errors import ToolsearchdError
+from toolsearchd.guard import bugs
 from toolsearchd.protocol import messages
 
 
@@ -168,6 +169,7 @@ class ControlDesk:
         found += profile_findings(self._watcher.settings.profiles, names)
         found += self._manifests.findings()
         found += _journal_findings(self._journal.summary())
+        found += _bug_findings()
         for source in self._sources():
             found += _source_findings(source)
         return found
@@ -179,6 +181,7 @@ class ControlDesk:
             "tasks": trio.lowlevel.current_statistics().tasks_living,
             "open_fds": len(list(Path("/proc/self/fd").iterdir())),
             "compile_ms": self._cataloger.compile_ms,
+            "bugs": dict(bugs),
         }
 
 
@@ -219,6 +222,18 @@ def _journal_findings(journal: dict[str, Any]) -> list[dict[str, str]]:
             }
         )
     return found
+
+
+def _bug_findings() -> list[dict[str, str]]:
+    return [
+        {
+            "level": "error",
+            "about": what,
+            "message": f"{what} failed by a bug in the daemon, {times} times; the rest went on",
+            "mend": "please report it, with what the log says where it first happened",
+        }
+        for what, times in sorted(bugs.items())
+    ]
 
 
 def _source_findings(source: Source) -> list[dict[str, str]]:

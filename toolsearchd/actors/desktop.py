@@ -13,6 +13,8 @@ from collections.abc import Mapping
 
 import trio
 
+from toolsearchd.guard import guarded
+
 log = logging.getLogger(__name__)
 
 _PROGRAM = "notify-send"
@@ -42,7 +44,8 @@ class Desktop:
             shown = [text[:_MAX_CHARS] for text in texts[:_SHOWN]]
             if len(texts) > _SHOWN:
                 shown.append(f"and {len(texts) - _SHOWN} more: toolsearchctl approvals")
-            await self._notify("\n\n".join(shown))
+            with guarded("showing a notification"):
+                await self._notify("\n\n".join(shown))
 
     async def _notify(self, text: str) -> None:
         program = shutil.which(_PROGRAM, path=self._environ.get("PATH"))

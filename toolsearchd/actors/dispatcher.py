@@ -3,18 +3,19 @@
 What may run is the queue's word, what is let through `Admission`'s, what runs beside what `parallel`'s. Owns
 a task per open batch. Batches live here and not in the session's task: an agent that goes away does not tear
 down what its server is doing. Receives synchronous `submit` and `stop` from sessions; delivers each batch's
-reply through the callback it was given, once.
+reply through the callback it was given, once: every entry has an outcome, whatever fails on its way.
 """
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Hashable
+from functools import partial
 from typing import Any
 
 import trio
 
+from toolsearchd import guard
 from toolsearchd.actors.activity import Activity
 from toolsearchd.actors.admission import Admission, Caller, Passage, Upstream, refused
 from toolsearchd.actors.approver import Approver
@@ -28,13 +29,14 @@ from toolsearchd.dispatch.parallel import Footprint, may_join
 from toolsearchd.dispatch.queue import INDETERMINATE_BY_STOP, Queue
 from toolsearchd.dispatch.shapes import CallRequest
 from toolsearchd.errors import ToolsearchdError
+from toolsearchd.guard import guarded
 from toolsearchd.limits import Limits
-
-log = logging.getLogger(__name__)
+from toolsearchd.protocol.plain import is_carried, plain
 
 _ENDED_AT_ONCE = 16  # of stopped entries, recorded in one go
 
-Deliver = Callable[[dict[str, Any]], None]
+Deliver = Callable[[dict[str, Any] | ToolsearchdError], None]
+"""Takes the reply; the error where a bug has made it impossible."""
 
 
 class _Beside:
@@ -105,7 +107,16 @@ class Dispatcher:
             raise ToolsearchdError("SHUTTING_DOWN", "the daemon is stopping and takes no new calls")
         batch = caller.queue.submit(key, [request.name for request in requests])
         self._queues.add(caller.queue)
-        self._nursery.start_soon(self._run_batch, caller, batch.entries, requests, deliver, on_progress)
+        guard.start(
+            self._nursery,
+            "running a batch",
+            self._run_batch,
+            caller,
+            batch.entries,
+            requests,
+            deliver,
+            on_progress,
+        )
 
     def stop(self, caller: Caller, key: Hashable | None = None) -> dict[str, int]:
         """When this returns nothing more of the stopped batches will start. Raises UNKNOWN_BATCH."""
@@ -171,16 +182,24 @@ class Dispatcher:
         async with trio.open_nursery() as nursery:
             for entry, request in zip(entries, requests, strict=True):
                 passage = Passage(caller, entry)
-                is_open = entry.state is EntryState.QUEUED
-                if entry.index and (is_open or entry.index % _ENDED_AT_ONCE == 0):
-                    await self._wait_turn()  # a long batch must not hold up the others, nor their stops
-                if entry.state is EntryState.QUEUED:
-                    await self._begin(passage, request, beside, nursery, on_progress)
-                else:
-                    self._tell_end(passage)
+                with guarded("carrying out a call", partial(self._fail, passage)):
+                    is_open = entry.state is EntryState.QUEUED
+                    if entry.index and (is_open or entry.index % _ENDED_AT_ONCE == 0):
+                        await self._wait_turn()  # a long batch must not hold up the others, nor their stops
+                    if entry.state is EntryState.QUEUED:
+                        await self._begin(passage, request, beside, nursery, on_progress)
+                    else:
+                        self._tell_end(passage)
         if not caller.queue.batches:
             self._queues.discard(caller.queue)
-        deliver(await self._spill.fit_frame(caller.session_id, batch.reply()))
+        with guarded("delivering a reply", deliver):
+            deliver(await self._spill.fit_frame(caller.session_id, batch.reply()))
+
+    def _fail(self, passage: Passage, error: ToolsearchdError) -> None:
+        """A bug has ended the entry, unless it had its outcome before."""
+        if passage.sent:
+            error = ToolsearchdError(error.code, f"{error.message}; it was sent and may have happened")
+        passage.caller.queue.finish(passage.entry, Outcome.failed(error))
 
     async def _wait_turn(self) -> None:
         """One entry of all batches at a time, so that a stop is read between any two."""
@@ -206,21 +225,23 @@ class Dispatcher:
         beside.add(entry, self._admission.footprint_of(passage))
 
         async def run() -> None:
-            outcome = await self._sender.wait_outcome(passage, request, started, on_progress)
-            self._finish(passage, request, outcome)
-            beside.remove(entry)
+            try:
+                outcome = await self._sender.wait_outcome(passage, request, started, on_progress)
+                self._finish(passage, request, outcome)
+            finally:
+                beside.remove(entry)
 
         def started() -> None:
             self._publish("sent", caller, entry)
 
-        nursery.start_soon(run)
+        guard.start(nursery, "carrying out a call", run, tell=partial(self._fail, passage))
 
     def _finish(self, passage: Passage, request: CallRequest, outcome: Outcome | None) -> None:
         """Gives the entry its outcome, unless a stop that came first has given it one."""
         caller, entry = passage.caller, passage.entry
         if outcome is not None and entry.outcome is None:
             failures = self._failures.setdefault(caller.session_id, Failures())
-            caller.queue.finish(entry, failures.judged(request, outcome))
+            caller.queue.finish(entry, _carried(failures.judged(request, outcome)))
         self._tell_end(passage)
 
     def _tell_end(self, passage: Passage) -> None:
@@ -243,21 +264,28 @@ class Dispatcher:
         """What bars the entry, None where it may be sent. Returns early where it is stopped meanwhile."""
         if request.error is not None:
             return Outcome(error=request.error)
-        with trio.CancelScope() as scope:
+        refusals: list[Outcome] = []
+
+        def refuse(error: ToolsearchdError) -> None:
+            refusals.append(refused(passage.caller, error))
+
+        with trio.CancelScope() as scope, guarded("preparing a call", refuse):
             self._admitting[passage.entry] = scope
             try:
                 # Nobody is asked, and no hook runs, before it is this entry's turn.
                 await beside.wait_room(self._admission.footprint_before(passage, request))
                 await self._admission.wait_admitted(passage, request)
                 await beside.wait_room(self._admission.footprint_of(passage))
-            except ToolsearchdError as error:
-                return refused(passage.caller, error)
-            except Exception as error:  # a bug here must cost this entry only
-                log.exception("preparing a call of %s failed", request.name)
-                return Outcome.failed(ToolsearchdError("INTERNAL", f"preparing the call failed: {error!r}"))
             finally:
                 del self._admitting[passage.entry]
-        return None
+        return refusals[0] if refusals else None
+
+
+def _carried(outcome: Outcome) -> Outcome:
+    """With an error that a frame can carry: what a model or a server wrote may stand in it."""
+    if outcome.error is None or is_carried(outcome.error):
+        return outcome
+    return Outcome(error=plain(outcome.error), spilled=outcome.spilled)
 
 
 _SHUTDOWN = ToolsearchdError("INTERRUPTED", "the daemon stopped before this entry was sent; nothing happened")

@@ -8,7 +8,6 @@ first. A line that a crash tore stays torn; the next one begins on a line of its
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import stat
@@ -23,6 +22,7 @@ import trio
 from toolsearchd.config.settings import Journal as JournalSettings
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
+from toolsearchd.protocol.plain import ENCODING_ERRORS, plain
 
 log = logging.getLogger(__name__)
 
@@ -154,8 +154,16 @@ class Journal:
         record = {"at": at, "step": step, **fields}
         try:
             return msgspec.json.encode(record) + b"\n"
-        except (ValueError, TypeError, OverflowError, RecursionError):  # a model wrote what is no text
-            return json.dumps({key: ascii(value) for key, value in record.items()}).encode() + b"\n"
+        except ENCODING_ERRORS:  # a model or a server wrote what is no JSON
+            return msgspec.json.encode({key: _written(value) for key, value in record.items()}) + b"\n"
+
+
+def _written(value: object) -> str:
+    """As Python writes it, in ASCII: nothing is lost. Its nearest form where it has none."""
+    try:
+        return ascii(value)
+    except (ValueError, RecursionError):
+        return ascii(plain(value))
 
 
 class JournalFile:

@@ -24,12 +24,19 @@ from toolsearchd.dispatch.entry import Outcome
 from toolsearchd.dispatch.results import cleaned, clipped, text_bytes, whole_text
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
+from toolsearchd.protocol.plain import ENCODING_ERRORS, is_carried, plain
 
 log = logging.getLogger(__name__)
 
 _INLINE_BYTES = 100_000  # a larger result is looked through in a thread
 _SWEEP_S = 60.0
 _FRAME_REST = 64 * 1024  # of a frame, for what stands around the slots
+
+_REPAIRED = {
+    "type": "text",
+    "text": "[toolsearchd: parts of this result can't be represented: numbers past 64 bits stand as text, "
+    "half characters as \N{REPLACEMENT CHARACTER}]",
+}
 
 InThread = Callable[[Callable[[], Any]], Awaitable[Any]]
 
@@ -64,17 +71,19 @@ class Spill:
     # --- results ----------------------------------------------------------------------------------
 
     async def fitted(self, session: str, outcome: Outcome) -> Outcome:
-        """The outcome as it may be told: its texts clean, and within bounds. Raises BAD_RESULT."""
+        """The outcome as it may be told: its texts clean, and within bounds. What no frame can carry costs
+        that value, and a note says so: the call was carried out."""
         result = outcome.response if outcome.error is None else outcome.error.get("response")
         if not isinstance(result, dict):
             return outcome
         try:
-            return await self._fitted(session, outcome, result)
-        except (OverflowError, RecursionError) as error:
-            raise ToolsearchdError("BAD_RESULT", f"the result can't be represented: {error}") from error
+            size = len(msgspec.msgpack.encode(result))
+        except ENCODING_ERRORS:
+            result = _plain_result(result)
+            size = len(msgspec.msgpack.encode(result))
+        return await self._fitted(session, outcome, result, size)
 
-    async def _fitted(self, session: str, outcome: Outcome, result: dict[str, Any]) -> Outcome:
-        size = len(msgspec.msgpack.encode(result))
+    async def _fitted(self, session: str, outcome: Outcome, result: dict[str, Any], size: int) -> Outcome:
         if size <= _INLINE_BYTES:
             return _with(outcome, cleaned(result, clean_result), None)
         text_size = text_bytes(result)
@@ -87,6 +96,9 @@ class Spill:
     async def fit_frame(self, session: str, reply: dict[str, Any]) -> dict[str, Any]:
         """The reply to a `call`, its largest slots kept in files where all would not fit a frame."""
         slots: list[dict[str, Any]] = reply["results"]
+        for at, slot in enumerate(slots):
+            if not is_carried(slot):  # its name, as a model wrote it
+                slots[at] = plain(slot)
         sizes = [len(msgspec.msgpack.encode(slot)) for slot in slots]
         budget = self._limits.frame_bytes - _FRAME_REST
         for at in sorted(range(len(slots)), key=lambda at: -sizes[at]):
@@ -167,6 +179,12 @@ class Spill:
                 _remove(kept.pop(0))
             if not kept:
                 del self._kept[session]
+
+
+def _plain_result(result: dict[str, Any]) -> dict[str, Any]:
+    shown: dict[str, Any] = plain(result)
+    content = shown.get("content")
+    return shown | {"content": [*(content if isinstance(content, list) else ()), _REPAIRED]}
 
 
 def _result_of(slot: dict[str, Any]) -> Any:

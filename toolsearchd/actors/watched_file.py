@@ -10,6 +10,7 @@ from typing import Generic, TypeVar
 from toolsearchd.actors.files import UnreadableError, read_config
 from toolsearchd.config.document import problem_at
 from toolsearchd.config.model import Problem
+from toolsearchd.guard import guarded
 
 T = TypeVar("T")
 Parse = Callable[[str], tuple[T | None, tuple[Problem, ...]]]
@@ -52,7 +53,10 @@ class WatchedFile(Generic[T]):
         if seen == self._seen:
             return
         self._seen = seen
-        value, problems = parse(text)
+        value: T | None = None
+        problems: tuple[Problem, ...] = ()
+        with guarded("reading a config file"):
+            value, problems = parse(text)
         if value is None:
             first = next((problem for problem in problems if problem.level == "error"), None)
             self._fail(str(first.message) if first else "can't be used", problems)

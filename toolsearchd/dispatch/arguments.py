@@ -42,10 +42,14 @@ def prepare(
         if rules == "openclaw" and not trusted:
             return check.as_they_came(arguments)
         if rules == "hermes":
-            return check.by_reference(arguments)
-        if rules == "hermes-v1":
-            return check.by_coercion(arguments)
-        return check.by_default(arguments)
+            made = check.by_reference(arguments)
+        elif rules == "hermes-v1":
+            made = check.by_coercion(arguments)
+        else:
+            made = check.by_default(arguments)
+        if made is not arguments:  # text may have become a number that nobody takes
+            check.refuse_foreign(made)
+        return made
     except _Unjudged as unjudged:
         if unvalidatable == "refuse":
             raise ToolsearchdError(
@@ -165,6 +169,10 @@ class _Check:
             if self._plan.fault or self._definition.unvalidatable:
                 code = self._plan.code or "UNVALIDATABLE"
             raise _Unjudged(arguments, code, f"the arguments are {too_much}")
+        self.refuse_foreign(arguments)
+
+    def refuse_foreign(self, arguments: dict[str, Any]) -> None:
+        """Raises INVALID_ARGUMENTS for a part that JSON can't carry. For measured arguments."""
         foreign = foreign_part(arguments)
         if foreign is not None:
             path, what = foreign

@@ -15,6 +15,8 @@ from toolsearchd.limits import Limits
 _ODD_STEP_COST = 10  # a step of the backtracking engine, or a division in big numbers
 _QUADRATIC_CHARS = 10_000  # a look-ahead scans the text from each position: chars² / this are steps
 
+_LEAST, _MOST = -(2**63), 2**64 - 1  # an integer of MessagePack
+
 
 def measure(value: Any, limits: Limits) -> str:
     """Why a value is too deep or too large; empty where it is neither."""
@@ -57,14 +59,15 @@ def count_nodes(value: Any, most: int) -> int:
 
 def foreign_part(value: Any) -> tuple[tuple[str | int, ...], str] | None:
     """Path and name of a part that JSON can't carry: MessagePack has bytes, times, any key, NaN; text may
-    hold half a surrogate pair. For measured values."""
+    hold half a surrogate pair, and an integer more digits than MessagePack and most servers take. For
+    measured values."""
     waiting: list[tuple[Any, Any]] = [(value, ())]
     while waiting:
         item, path = waiting.pop()
         what = ""
         if isinstance(item, dict):
-            odd = next((key for key in item if not isinstance(key, str) or not _is_text(key)), None)
-            what = f"a key that is not text ({type(odd).__name__})" if odd is not None else ""
+            odd = [key for key in item if not isinstance(key, str) or not _is_text(key)]
+            what = f"a key that is not text ({type(odd[0]).__name__})" if odd else ""
             waiting.extend((below, (path, key)) for key, below in item.items())
         elif isinstance(item, list):
             waiting.extend((below, (path, at)) for at, below in enumerate(item))
@@ -72,7 +75,9 @@ def foreign_part(value: Any) -> tuple[tuple[str | int, ...], str] | None:
             what = "" if _is_text(item) else "half of a surrogate pair"
         elif isinstance(item, float):
             what = "" if isfinite(item) else f"{item}"
-        elif item is not None and not isinstance(item, bool | int):
+        elif isinstance(item, int):
+            what = "" if _LEAST <= item <= _MOST else "an integer past 64 bits"
+        elif item is not None:
             what = f"a value of type {type(item).__name__}"
         if what:
             return _unlinked(path), what

@@ -70,6 +70,10 @@ def read_answer(kind: HookKind, status: int, stdout: bytes, stderr: bytes) -> An
         raise HookFault(f"a {kind} hook may give `{field}` and no other rewriting")
     if kind == "post_call" and answer.response is not None and not _is_result(answer.response):
         raise HookFault("`response` is not a tool's result: expected `content`, a list of blocks")
+    try:
+        msgspec.msgpack.encode((answer.arguments, answer.response))
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:
+        raise HookFault(f"what it gives can't be passed on: {error}") from error
     return answer
 
 

@@ -14,6 +14,7 @@ from urllib.parse import quote, unquote
 
 import trio
 
+from toolsearchd import guard
 from toolsearchd.catalog.naming import door_name
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
@@ -93,8 +94,8 @@ class Offers:
 
         async with trio.open_nursery() as nursery:
             for server in servers:
-                nursery.start_soon(ask, server)
-        listed = [(server, item) for server in servers for item in found[server]]
+                guard.start(nursery, "asking a server what it offers", ask, server)
+        listed = [(server, item) for server in servers for item in found.get(server, ())]
         self._listed[kind.method] = listed
         if kind is PROMPTS:
             self._prompts = {

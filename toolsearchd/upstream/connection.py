@@ -31,10 +31,12 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from toolsearchd import __version__
+from toolsearchd.catalog.definition import json_depth
 from toolsearchd.config.model import ServerSpec
 from toolsearchd.disclosure.sanitise import clean_json, plain_line
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
+from toolsearchd.protocol.plain import ENCODING_ERRORS
 from toolsearchd.upstream.answers import BAD_LINE_CODE, TOO_LARGE_CODE, call_result
 from toolsearchd.upstream.asking import ASKED, TOLD, Client
 from toolsearchd.upstream.listing import Listing, ListingCheck
@@ -53,6 +55,7 @@ _MESSAGE_CHARS = 2000  # of a server's words in an error
 _KINDS_CHARS = 200
 _TOOLS_AT_ONCE = 20  # checked before others have their turn
 _INPUT_ROUNDS = 16  # of one request: a person fills in no more forms for it
+_SENT_DEPTH = 240  # the SDK's encoder gives up at 255 levels, a message's own included
 _MORE_PAGES = 1  # what is counted as left out where nobody knows how many
 
 
@@ -131,12 +134,6 @@ class Connection:
 
         Cancelling sends `notifications/cancelled`; a late answer is dropped.
         """
-        try:
-            msgspec.json.encode(arguments)
-        except (ValueError, TypeError, OverflowError, RecursionError) as error:
-            raise ToolsearchdError(
-                "INVALID_ARGUMENTS", f"the arguments have no JSON form, nothing was sent: {error}"
-            ) from error
         params = {"name": tool, "arguments": arguments}
         result = await self.request("tools/call", params, timeout_s, client=client, on_progress=on_progress)
         return call_result(result)
@@ -180,6 +177,7 @@ class Connection:
     async def _request(
         self, method: str, params: dict[str, Any], timeout_s: float, on_progress: OnProgress | None = None
     ) -> dict[str, Any]:
+        _check_sendable(params)
         message: dict[str, Any] = {"method": method, "params": params}
         options: dict[str, Any] = {}
         # What the revision wants with each request: the SDK has no public way to it that leaves results be.
@@ -210,10 +208,26 @@ class Connection:
         # A call's error goes to a model, which is told in words.
         data = error.error.data if method != "tools/call" else None
         fields = {} if data is None else {"server_data": data}
-        # A code that the wires can't hold stands there as text.
-        said = representable(code)
         return ToolsearchdError(
-            "SERVER_ERROR", text or "the server gave an error without words", server_code=said, **fields
+            "SERVER_ERROR",
+            text or "the server gave an error without words",
+            server_code=representable(code),  # one that the wires can't hold stands there as text
+            **fields,
+        )
+
+
+def _check_sendable(value: Any) -> None:
+    """Raises INVALID_ARGUMENTS for what would not become a message: the writer has one for all, and must not
+    fail under a single request."""
+    try:
+        depth = json_depth(msgspec.json.encode(value), _SENT_DEPTH)
+    except ENCODING_ERRORS as error:
+        raise ToolsearchdError(
+            "INVALID_ARGUMENTS", f"the arguments have no JSON form, nothing was sent: {error}"
+        ) from error
+    if depth > _SENT_DEPTH:
+        raise ToolsearchdError(
+            "INVALID_ARGUMENTS", f"nested deeper than {_SENT_DEPTH} levels; nothing was sent"
         )
 
 
@@ -311,7 +325,9 @@ class _Session(ClientSession):
         if method not in ASKED:
             return await super()._on_request(dctx, method, params)
         try:
-            return await self._on_asked(method, params or {})
+            answer = await self._on_asked(method, params or {})
+            _check_sendable(answer)
+            return answer
         except ToolsearchdError as error:
             raise MCPError(code=INVALID_REQUEST, message=error.message, data=error.as_fields()) from error
 

@@ -2,7 +2,7 @@
 
 States: starting → ready → (lost) starting …; failed between tries; parked when the tries are used up, probed
 now and then; not_started while a lazy server waits for a call. What goes wrong with the server never leaves
-this task.
+this task, a bug in keeping it included: that is one more failure of this server.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from toolsearchd.catalog.model import Source, SourceState
 from toolsearchd.config.model import ServerSpec
 from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.errors import ToolsearchdError
+from toolsearchd.guard import guarded
 from toolsearchd.limits import Limits
 from toolsearchd.upstream.backoff import Backoff, Breaker, ChangeBudget
 from toolsearchd.upstream.calls import Calls
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_AFTER_BUG_S = 1.0  # at least, before a server whose keeping failed by a bug is tried again
 _PROVEN_S = 180.0  # a session that held this long was no accident (the reference's keepalive interval)
 
 
@@ -195,6 +197,18 @@ class Upstream:
 
     async def run(self) -> None:
         """Until cancelled; then the server is stopped."""
+        while True:
+            with guarded("keeping a server"):
+                await self._supervise()
+            # Only a bug ends that. Whatever state it left, the server is tried again, as after any failure.
+            self._connection = self._process = None
+            with guarded("telling of a server's failure"):
+                self._fail("a bug in the daemon, its log has it")
+            wait_s = max(0.0, (self._retry_at or 0.0) - trio.current_time())
+            with trio.move_on_after(max(wait_s, _AFTER_BUG_S)):
+                await self._awaited.wait()
+
+    async def _supervise(self) -> None:
         if self.spec.start == "lazy":
             await self._sleep("starts with its first call")
         while True:
