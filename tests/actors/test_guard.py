@@ -4,7 +4,6 @@ process's. The daemon is whole and in this process; the bugs are put into it."""
 import json
 import logging
 import os
-import socket
 
 import msgspec
 import pytest
@@ -13,11 +12,9 @@ import trio
 from tests.actors.upstream_world import until
 from tests.servers.zoo import zoo
 from toolsearchd import guard
-from toolsearchd.actors.stream import PeerStream
 from toolsearchd.app import Daemon, Places
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.guard import guarded
-from toolsearchd.limits import Limits
 from toolsearchd.protocol.framing import FrameDecoder, encode_frame
 
 ECHO = {"name": "mcp__steady__echo", "arguments": {"text": "hi"}}
@@ -394,14 +391,3 @@ async def test_a_singletons_own_bug_ends_the_process(tmp_path):
     with pytest.raises(BaseExceptionGroup) as caught:
         await run()
     assert caught.group_contains(AttributeError)
-
-
-def test_sockets_tell_a_half_close_from_a_close():
-    ours, theirs = socket.socketpair()
-    stream = PeerStream(ours, Limits())
-    assert not stream.is_gone
-    theirs.shutdown(socket.SHUT_WR)
-    assert not stream.is_gone
-    theirs.close()
-    assert stream.is_gone
-    ours.close()
