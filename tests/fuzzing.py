@@ -4,6 +4,7 @@ import os
 
 from hypothesis import HealthCheck, settings
 
+_SOAK = 10  # times as many examples in `make soak`: ten minutes for all
 _ROUNDS = int(os.environ.get("TOOLSEARCHD_PROPERTY_ROUNDS", "0"))
 
 
@@ -12,7 +13,7 @@ def fuzzed(everyday: int) -> settings:
     is_soak = _ROUNDS > 0 or settings.default.max_examples > settings.get_profile("everyday").max_examples
     return settings(
         deadline=None,
-        max_examples=max(_ROUNDS, settings.default.max_examples) if is_soak else everyday,
+        max_examples=everyday * _SOAK if is_soak else everyday,
         derandomize=not is_soak,
         suppress_health_check=[
             HealthCheck.too_slow,
