@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import select
 import threading
@@ -9,13 +10,14 @@ import time
 from collections.abc import Callable, Sequence
 
 from tests.soak.history import Entry, Request
-from tests.wire import agent
+from tests.soak.world import greeted
 
 OPEN_AT_MOST = 8
 PATIENCE_S = 60.0  # where nothing at all has come for so long, nothing will
 WORDS = "record nonce ledger echo look peek send flood garbage text".split()
 OPS = {"call": 30, "search": 20, "describe": 6, "stop": 2, "ping": 4, "assemble": 2, "hang up": 1}
 SOON = ("call",) * 8 + ("search",) * 8 + ("stop",)
+ODD_VALUES = ('"\\ud800"', str(2**70), "1e999", "NaN", '{"\\udfff": 1}', "[" * 300 + "]" * 300)
 HOWS = {"answer": 40, "fail": 3, "silent": 1, "die": 1}
 
 
@@ -46,7 +48,7 @@ class Agent(threading.Thread):
             raise
 
     def _connect(self) -> None:
-        self._wire = agent(self._daemon, client=self.name, context_length=200_000)
+        self._wire = greeted(self._daemon, client=self.name, context_length=200_000)
         self._session = self._wire.welcome["session"]
 
     def _turn(self) -> None:
@@ -86,12 +88,15 @@ class Agent(threading.Thread):
         for at in range(self._chance.choice((1, 1, 1, 2, 4, 8))):
             name, tool = self._chance.choice(self._servers)
             nonce = ""
-            arguments: dict = {}
+            arguments: dict | str = {}
             if tool == "record":
                 tool = self._chance.choice(("record", "record", "peek"))
                 nonce = self._nonce(str(at))
                 (how,) = self._chance.choices(list(HOWS), HOWS.values())
                 arguments = {"nonce": nonce, "how": how, "s": self._chance.choice((0, 0, 0.01, 0.1, 0.5))}
+            if self._chance.random() < 0.03:  # as models write them: JSON in a text
+                odd = self._chance.choice(ODD_VALUES)
+                arguments = json.dumps(arguments)[:-1] + (", " if arguments else "") + f'"odd": {odd}}}'
             calls.append({"name": f"mcp__{name}__{tool}", "arguments": arguments})
             entries.append(Entry(calls[-1]["name"], nonce, 2 if tool == "peek" else 1))
         message["calls"] = calls

@@ -16,7 +16,8 @@ import msgspec
 NOT_SENT = frozenset(
     (
         *("INTERRUPTED", "SERVER_UNAVAILABLE", "TOOL_NOT_FOUND", "TOOL_CHANGED", "INVALID_ARGUMENTS"),
-        *("BAD_ARGUMENTS", "BUSY", "QUEUE_FULL", "DUPLICATE_ID", "TOO_MANY", "DENIED"),
+        *("BAD_ARGUMENTS", "BUSY", "QUEUE_FULL", "DUPLICATE_ID", "TOO_MANY", "DENIED", "NO_APPROVER"),
+        *("APPROVAL_TIMEOUT", "STALE", "AUDIT_UNAVAILABLE"),
     )
 )
 # Says that the server had the call and something else came of it than its result.
@@ -79,7 +80,17 @@ class Done(NamedTuple):
     nonce: str
 
 
-def violations(history: Iterable[Request], ledger: Iterable[Done]) -> list[Violation]:
+class Forbidden(NamedTuple):
+    """Between the two moments no call of the tool may be sent, whatever becomes of the files meanwhile."""
+
+    tool: str  # public name
+    since_ns: int
+    until_ns: int
+
+
+def violations(
+    history: Iterable[Request], ledger: Iterable[Done], forbidden: Iterable[Forbidden] = ()
+) -> list[Violation]:
     """Everything in which the history contradicts itself or the ledger. Requests in the order of sending."""
     requests, done = list(history), list(ledger)
     times = Counter(line.nonce for line in done)
@@ -92,6 +103,7 @@ def violations(history: Iterable[Request], ledger: Iterable[Done]) -> list[Viola
             found += _ANSWERS[request.op](request, request.replies[0])
     found += _executions(requests, times)
     found += _stops(requests, done)
+    found += _sent_though_forbidden(requests, times, list(forbidden))
     return found
 
 
@@ -156,6 +168,21 @@ def _executions(requests: list[Request], times: Counter[str]) -> Iterator[Violat
             yield Violation(f"{nonce} was executed and never asked for", ())
         elif count > asked[nonce][0].sends:
             yield Violation(f"{nonce} was executed {count} times", (asked[nonce][1],))
+
+
+def _sent_though_forbidden(
+    requests: list[Request], times: Counter[str], forbidden: list[Forbidden]
+) -> Iterator[Violation]:
+    """Asked for and answered while the tool was forbidden, and executed all the same."""
+    for request in requests:
+        for entry in request.entries:
+            if entry.nonce and times[entry.nonce] and request.replies:
+                for one in forbidden:
+                    inside = one.since_ns <= request.invoked_ns and request.replied_ns <= one.until_ns
+                    if one.tool == entry.name and inside:
+                        yield Violation(
+                            f"{entry.nonce} was executed while {one.tool} was forbidden", (request,)
+                        )
 
 
 def _stops(requests: list[Request], done: list[Done]) -> Iterator[Violation]:

@@ -1,4 +1,4 @@
-"""Eight agents, servers that die and freeze, a config that changes: is every word of the daemon's true?
+"""Eight agents, hostile servers and clients, files and sockets that vanish: is every word of the daemon true?
 
     python -m tests.soak.run [--minutes M] [--seed N]
 
@@ -20,11 +20,13 @@ from typing import NamedTuple
 
 from tests.daemon import wait_until
 from tests.soak.agents import Agent
+from tests.soak.deeds import Deeds
 from tests.soak.history import Request, Violation, violations
 from tests.soak.world import CALLED, World
 
 AGENTS = 8
-GROWTH_BYTES = 96 << 20
+GROWTH_BYTES = 64 << 20
+STEP_MS = 250.0  # of CPU of the loop's thread, in one step of a task
 SETTLE_S = 60.0  # parked servers are probed within it
 PRINTED = 20
 SLICE_NS = 1_000_000_000  # what is printed around a contradiction
@@ -36,43 +38,56 @@ class Report(NamedTuple):
     executed: int
     deeds: int
     growth_bytes: int
+    longest: list[tuple[float, str]]  # steps of the loop: milliseconds of CPU, and whose
     found: list[str]  # what must not be, for people
 
     def table(self) -> str:
         asked = Counter(request.op for request in self.history)
         rows = [("requests", asked), ("entries", self.outcomes)]
         lines = [f"{name:>9}  " + "  ".join(f"{k} {n:,}" for k, n in c.most_common()) for name, c in rows]
+        steps = ", ".join(f"{ms:.0f} ms {name}" for ms, name in self.longest)
         tail = f"executed {self.executed:,}, deeds {self.deeds}, memory +{self.growth_bytes / 2**20:.1f} MiB"
+        tail += f", longest steps {steps or 'under 5 ms'}"
         return "\n".join([*lines, f"{'world':>9}  {tail}"])
 
 
 def soak(root: Path, *, seconds: float, seed: int) -> Report:
     """A run in `root`, an empty directory. Takes the seconds and up to two minutes for its end."""
     world = World(root)
-    with world.daemon:
+    with world:
         world.daemon.wait_servers(*world.servers)
         # What is made once (the worker, the view, the SDK) is made before it is counted.
         warm = _agents(world, seconds=2, seed=seed + 1)
-        before, rss = _settled(world), world.daemon.rss_bytes()
+        before, rss, pid = _settled(world), world.daemon.rss_bytes(), world.daemon.process.pid
         over = threading.Event()
-        disruption = threading.Thread(target=world.disrupt, args=(seed, over))
-        disruption.start()
+        beside = [
+            threading.Thread(target=Deeds(world, seed).run, args=(over,)),
+            threading.Thread(target=world.answer_approvals, args=(seed, over)),
+        ]
+        for thread in beside:
+            thread.start()
         try:
             agents = warm + _agents(world, seconds=seconds, seed=seed)
         finally:
             over.set()
-            disruption.join()
+            for thread in beside:
+                thread.join()
+        if world.daemon.process.poll() is not None:
+            world.found.append(f"the daemon {pid} ended with {world.daemon.process.returncode}")
         found = world.found + _leaks(world, before)
         growth = world.daemon.rss_bytes() - rss
         if growth > GROWTH_BYTES:
             found.append(f"memory grew by {growth / 2**20:.0f} MiB")
+    longest = world.longest_steps()
+    found += [f"a step of {name} took {ms} ms of CPU" for ms, name in longest if ms > STEP_MS]
     history = sorted((r for agent in agents for r in agent.history), key=lambda r: r.invoked_ns)
     found += [f"{agent.name} failed: {agent.failure!r}" for agent in agents if agent.failure]
-    found += [_told(v, history, world.events) for v in violations(history, world.ledger())]
-    log = world.daemon.log.read_text()
+    found += [_told(v, history, world.events) for v in violations(history, world.ledger(), world.forbidden)]
+    log = world.log_file.read_text()
     if (at := log.find("Traceback")) >= 0:
         found.append("a traceback in the daemon's log:\n" + log[max(0, at - 500) : at + 4000])
-    return Report(history, _outcomes(history), len(world.ledger()), len(world.events), growth, found)
+    deeds = len(world.events)
+    return Report(history, _outcomes(history), len(world.ledger()), deeds, growth, longest[:3], found)
 
 
 def _agents(world: World, *, seconds: float, seed: int) -> list[Agent]:

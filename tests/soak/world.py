@@ -1,23 +1,26 @@
-"""A daemon with good and bad servers, and what goes wrong around it: kills, freezes, edits of its config."""
+"""A daemon with good and bad servers, a person who answers approvals, what can be seen of it from outside.
+
+What goes wrong around it is in `deeds`.
+"""
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import random
 import re
 import signal
+import subprocess
 import threading
 import time
 from pathlib import Path
 
-import msgspec
-
 from tests.daemon import DaemonProcess, processes_with, wait_until
 from tests.servers.zoo import zoo
-from tests.soak.history import Done
-from tests.wire import Wire
+from tests.soak.history import Done, Forbidden
+from tests.wire import Wire, agent
+from toolsearchd.client import ControlClient
+from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 
 LEDGERS = ("red", "green", "blue")
@@ -27,6 +30,7 @@ BAD = {
     "progress": "progress_flood",
     "mortal": "dies_when_called",
 }
+HOSTILE = ("anything", "cursors", "breeder")
 # Servers go and come back within the run; in a day's work these waits are longer.
 LIMITS = {
     "breaker_open_s": 0.5,
@@ -37,16 +41,28 @@ LIMITS = {
     "cooldown_max_s": 1.0,
     "deleted_grace_s": 0.2,
     "write_stall_s": 5.0,
+    "approval_answer_s": 3.0,
 }
-CALLED = (*((name, "record") for name in LEDGERS * 3), *((name, "echo") for name in BAD), ("extra", "record"))
+CALLED = (
+    *((name, "record") for name in LEDGERS * 3),
+    *((name, "echo") for name in BAD),
+    *((name, "provoke") for name in (*HOSTILE, "anything", "anything")),
+    ("extra", "record"),
+)
 ALL_NAMES = {f"mcp__{name}__{tool}" for name, tool in CALLED}
 UNREAD_AT_MOST = Limits().outstanding_bytes + Limits().frame_bytes
+NOTIFY_SEND = """#!/bin/sh
+for last; do :; done
+printf '%s\\0' "$last" >> "$NOTICES"
+"""
+_GONE = (OSError, AttributeError, TypeError)  # a connection that was cut, at any step of its beginning
 
 
 class World:
-    """Owns the daemon and the files; `disrupt` runs in a thread of its own."""
+    """Owns the daemon and the files around it."""
 
     def __init__(self, root: Path):
+        self.root = root
         self.ledger_file = root / "ledger"
         self.ledger_file.touch()
         self._marker = f"SOAK_MARKER={os.getpid()}-{time.monotonic_ns()}"
@@ -57,29 +73,78 @@ class World:
             "red": ledger | {"env": mark | {"WHO": "red"}},
             "green": ledger | {"env": mark | {"WHO": "green"}} | parallel,
             "blue": ledger | {"env": mark | {"WHO": "blue"}, "max_concurrency": 2},
+            "long": zoo("misbehaving", "long_results", env=mark),
         }
         self.servers |= {name: zoo("misbehaving", mode, env=mark, timeout=1) for name, mode in BAD.items()}
+        self.servers |= {
+            name: zoo("hostile", name, name, env=mark, timeout=1, connect_timeout=5) for name in HOSTILE
+        }
         self.extra = ledger | {"env": mark | {"WHO": "extra"}}
-        self.daemon = DaemonProcess(root, servers=self.servers, config={"limits": LIMITS})
+        self.daemon = DaemonProcess(
+            root, servers=self.servers, config={"limits": LIMITS}, env=self._desktop()
+        )
+        self.daemon.program = ["-m", "tests.soak.probe", str(root / "steps.json")]
+        self.log_file = self.daemon.log
+        self.daemon.log = root / "stderr"  # a pipe, that somebody may stop reading
+        self.reader: subprocess.Popen[bytes] | None = None
         self.found: list[str] = []  # what must not be
         self.events: list[str] = []  # what was done to it, for people
+        self.forbidden: list[Forbidden] = []
+
+    def __enter__(self) -> World:
+        os.mkfifo(self.daemon.log)
+        with self.log_file.open("ab") as log:
+            self.reader = subprocess.Popen(["cat", str(self.daemon.log)], stdout=log)
+        self.daemon.__enter__()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        assert self.reader is not None
+        try:
+            self.daemon.__exit__(*exc)
+        finally:
+            self.reader.send_signal(signal.SIGCONT)
+            try:
+                self.reader.wait(10)  # its pipe has no writer any more
+            except subprocess.TimeoutExpired:
+                self.reader.kill()
+
+    def _desktop(self) -> dict[str, str]:
+        programs = self.root / "bin"
+        programs.mkdir()
+        (programs / "notify-send").write_text(NOTIFY_SEND)
+        (programs / "notify-send").chmod(0o755)
+        self._notices = self.root / "notices"
+        self._notices.touch()
+        return {"PATH": f"{programs}:{os.environ['PATH']}", "NOTICES": str(self._notices)}
+
+    # --- seen from outside ------------------------------------------------------------------------
 
     def ledger(self) -> list[Done]:
         lines = (line.split() for line in self.ledger_file.read_text().splitlines())
         return [Done(int(pid), nonce) for pid, nonce in lines]
 
-    def ask(self, op: str) -> dict:
-        with Wire(self.daemon.runtime_dir / "control.sock") as wire:
-            return wire.ask({"op": op, "id": 1})
+    def ask(self, op: str, **fields: object) -> dict:
+        """The reply on the control socket, which may be away for a moment."""
+
+        def asked() -> dict | None:
+            try:
+                with Wire(self.daemon.runtime_dir / "control.sock") as wire:
+                    reply = wire.ask({"op": op, "id": 1, **fields})
+                    return reply if reply is not None and reply["op"] == "result" else None
+            except _GONE:
+                status = self.daemon.process.poll()
+                assert status is None, f"the daemon ended with {status}"
+                return None
+
+        return wait_until(asked, within_s=40, what=f"an answer to {op}")
 
     def statistics(self) -> dict:
         """What the daemon says of itself on SIGUSR1."""
         pattern = r"statistics: (\{.*\})"
-        before = len(re.findall(pattern, self.daemon.log.read_text()))
+        before = len(re.findall(pattern, self.log_file.read_text()))
         self.daemon.process.send_signal(signal.SIGUSR1)
-        found = wait_until(
-            lambda: re.findall(pattern, self.daemon.log.read_text())[before:], what="statistics"
-        )
+        found = wait_until(lambda: re.findall(pattern, self.log_file.read_text())[before:], what="statistics")
         return json.loads(found[0])
 
     def strays(self) -> list[str]:
@@ -93,84 +158,69 @@ class World:
 
     def holdings(self) -> dict[str, int]:
         """What is to be as it was once nobody asks any more."""
-        said = self.statistics()
-        return {"fds": said["open_fds"], "tasks": said["tasks"], "sessions": len(said["sessions"])}
+        said, pid = self.statistics(), self.daemon.process.pid
+        return {
+            "fds": said["open_fds"],
+            "tasks": said["tasks"],
+            "sessions": len(said["sessions"]),
+            "threads": len(list(Path(f"/proc/{pid}/task").iterdir())),
+            "children": len(children(pid)),
+        }
 
-    # --- what goes wrong ------------------------------------------------------------------------------
+    def longest_steps(self) -> list[tuple[float, str]]:
+        """[(milliseconds of CPU, task)] after the daemon has ended."""
+        return [tuple(step) for step in json.loads((self.root / "steps.json").read_text())["longest"]]
 
-    def disrupt(self, seed: int, over: threading.Event) -> None:
-        """Until `over`; then everything is as it was at the start."""
-        chance = random.Random(f"{seed} disrupt")
-        deeds = {self._kill: 3, self._freeze: 3, self._edit: 2, self._stall: 1, self._fill: 1}
-        while not over.wait(chance.uniform(0.1, 0.8)):
-            (deed,) = chance.choices(list(deeds), deeds.values())
-            deed(chance)
-        self.daemon.write_servers(self.servers)
+    # --- the person -------------------------------------------------------------------------------
 
-    def _note(self, text: str) -> None:
-        self.events.append(f"{time.monotonic():.4f} {text}")
-
-    def _pid(self, chance: random.Random) -> int | None:
-        """Of some ledger's process, that is surely one of ours."""
-        found = {s["name"]: s["pid"] for s in self.ask("servers")["servers"] if s["name"] in LEDGERS}
-        _, pid = chance.choice(sorted(found.items()))
-        return pid if pid is not None and pid in processes_with(self._marker) else None
-
-    def _signal(self, pid: int, number: int) -> None:
-        try:
-            os.kill(pid, number)
-        except ProcessLookupError:
-            return
-        self._note(f"{signal.Signals(number).name} {pid}")
-
-    def _kill(self, chance: random.Random) -> None:
-        if (pid := self._pid(chance)) is not None:
-            self._signal(pid, signal.SIGKILL)
-
-    def _freeze(self, chance: random.Random) -> None:
-        if (pid := self._pid(chance)) is not None:
-            self._signal(pid, signal.SIGSTOP)
-            time.sleep(chance.uniform(0.1, 2.5))
-            if pid in processes_with(self._marker):
-                self._signal(pid, signal.SIGCONT)
-
-    def _edit(self, chance: random.Random) -> None:
-        servers = dict(self.servers)
-        deed = chance.choice(("add", "remove", "change", "restore"))
-        if deed == "add":
-            servers["extra"] = self.extra
-        elif deed == "remove":
-            del servers[chance.choice(sorted(servers))]
-        elif deed == "change":
-            name = chance.choice(LEDGERS)
-            env = servers[name]["env"] | {"TURN": str(chance.random())}
-            servers[name] = servers[name] | {"env": env}
-        self.daemon.write_servers(servers)
-        self._note(f"config: {deed}, now {' '.join(servers)}")
-
-    def _stall(self, chance: random.Random) -> None:
-        """A client that asks for much and reads nothing, then goes."""
-        with Wire(self.daemon.runtime_dir / "agent.sock", timeout=1) as wire:
-            wire.send({"op": "hello", "protocol": 1, "client": "stalled"})
-            until = time.monotonic() + 1
+    def answer_approvals(self, seed: int, over: threading.Event) -> None:
+        """Until `over`: each prompt is approved with the code of its notification, refused, or left."""
+        chance = random.Random(f"{seed} person")
+        left: set[str] = set()
+        while not over.wait(0.1):
             try:
-                for number in itertools.count():
-                    wire.send({"op": "describe", "id": number, "names": sorted(ALL_NAMES)})
-                    if time.monotonic() > until:
-                        break
-            except (TimeoutError, OSError):
-                pass  # it is not read from any more, or was cut
-            for session in self.ask("sessions")["sessions"]:
-                if session["unread_bytes"] > UNREAD_AT_MOST:
-                    self.found.append(f"{session['unread_bytes']} bytes are held for {session['client']}")
-            self._note("a client that does not read")
+                with ControlClient(runtime_dir=self.daemon.runtime_dir, timeout_s=20) as control:
+                    for prompt in control.request("approvals")["approvals"]:
+                        if prompt["approval"] not in left:
+                            left.add(prompt["approval"])
+                            self._answer(control, prompt["approval"], chance)
+            except (ToolsearchdError, OSError):
+                continue  # the sockets are away, or the prompt has ended
 
-    def _fill(self, chance: random.Random) -> None:
-        """A client that says what is no message."""
-        with Wire(self.daemon.runtime_dir / "agent.sock") as wire:
-            hello = {"op": "hello", "protocol": 1, "client": "odd"}
-            wire.send(*[hello] * chance.randint(0, 1))
-            wire.send_bytes(
-                chance.choice((b"\0\0\0\0", b"\xff" * 8, msgspec.msgpack.encode(hello), b"\0\0\0\5ab"))
-            )
-            self._note("a client that talks nonsense")
+    def _answer(self, control: ControlClient, approval: str, chance: random.Random) -> None:
+        answer = chance.choice(("approve", "approve", "deny", "leave"))
+        if answer == "deny":
+            control.request("deny", approval=approval)
+        elif answer == "approve":
+            pattern = rf"toolsearchctl approve {approval} --code (\d{{6}})"
+            if code := re.search(pattern, self._notices.read_text()):
+                control.request("approve", approval=approval, scope="once", code=code[1])
+
+
+def children(pid: int) -> list[int]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_bytes().rpartition(b")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == pid:
+            found.append(int(path.parent.name))
+    return found
+
+
+def greeted(daemon: DaemonProcess, **hello: object) -> Wire:
+    """An agent's connection, as soon as one can be had: the socket may be away for a moment."""
+
+    def connected() -> Wire | None:
+        try:
+            wire = agent(daemon, **hello)
+        except OSError:
+            assert daemon.process.poll() is None, f"the daemon ended with {daemon.process.returncode}"
+            return None
+        if wire.welcome is not None and wire.welcome["op"] == "welcome":
+            return wire
+        wire.close()
+        return None
+
+    return wait_until(connected, within_s=40, what="a session")

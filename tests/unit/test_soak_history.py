@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.soak.history import Done, Entry, Request, violations
+from tests.soak.history import Done, Entry, Forbidden, Request, violations
 
 RECORD = "mcp__l__record"
 
@@ -87,3 +87,13 @@ def test_refused_whole_and_executed():
     request.replies.append({"op": "error", "code": "BUSY"})
     assert violations([request], []) == []
     assert "refused whole" in violations([request], done("a"))[0].what
+
+
+@pytest.mark.parametrize(
+    ("tool", "since", "until", "count"),
+    [(RECORD, 0, 10, 1), (RECORD, 1, 10, 0), (RECORD, 0, 4, 0), ("mcp__other__record", 0, 10, 0)],
+)
+def test_executed_while_it_was_forbidden(tool, since, until, count):
+    history = [call(1, "a", slot(nonce="a"))]  # asked for at 0, answered at 5
+    found = violations(history, done("a"), [Forbidden(tool, since, until)])
+    assert len(found) == count

@@ -257,6 +257,15 @@ def _source_findings(source: Source) -> list[dict[str, str]]:
         }
         for reason in source.rejected
     ]
+    found += [
+        {
+            "level": "warning",
+            "about": source.name,
+            "message": f"tool mended: {what}",
+            "mend": "the server's author has to mend the definition; the tool can be called as it is",
+        }
+        for what in source.mended
+    ]
     if source.truncated:
         found.append(
             {

@@ -36,11 +36,12 @@ from toolsearchd.config.model import ServerSpec
 from toolsearchd.disclosure.sanitise import clean_json, plain_line
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
-from toolsearchd.protocol.plain import ENCODING_ERRORS, plain
+from toolsearchd.protocol.plain import ENCODING_ERRORS
+from toolsearchd.upstream.answers import BAD_LINE_CODE, TOO_LARGE_CODE, call_result
 from toolsearchd.upstream.asking import ASKED, TOLD, Client
 from toolsearchd.upstream.listing import Listing, ListingCheck
 from toolsearchd.upstream.lost import PERHAPS, LostError
-from toolsearchd.upstream.stdio import BAD_LINE_CODE, TOO_LARGE_CODE
+from toolsearchd.values import representable
 
 OnProgress = Callable[[float, float | None, str | None], None]
 OnAsked = Callable[[str, Mapping[str, Any]], Awaitable[dict[str, Any]]]
@@ -55,7 +56,6 @@ _KINDS_CHARS = 200
 _TOOLS_AT_ONCE = 20  # checked before others have their turn
 _INPUT_ROUNDS = 16  # of one request: a person fills in no more forms for it
 _SENT_DEPTH = 240  # the SDK's encoder gives up at 255 levels, a message's own included
-_CODES = 2**53  # JSON-RPC's codes are small; a larger one is told as text, which every reader keeps exact
 _MORE_PAGES = 1  # what is counted as left out where nobody knows how many
 
 
@@ -130,18 +130,13 @@ class Connection:
         on_progress: OnProgress | None,
         client: Client | None = None,
     ) -> dict[str, Any]:
-        """MCP's `CallToolResult` as it came. Raises `ToolsearchdError`: INDETERMINATE where no answer came.
+        """MCP's `CallToolResult`, in shape. Raises `ToolsearchdError`: INDETERMINATE where no answer came.
 
         Cancelling sends `notifications/cancelled`; a late answer is dropped.
         """
         params = {"name": tool, "arguments": arguments}
         result = await self.request("tools/call", params, timeout_s, client=client, on_progress=on_progress)
-        content = result.get("content")
-        if not isinstance(content, list) or not all(isinstance(block, dict) for block in content):
-            if "structuredContent" not in result:
-                raise ToolsearchdError("BAD_RESULT", "the tool's answer holds no list of content blocks")
-            result["content"] = []
-        return result
+        return call_result(result)
 
     async def request(
         self,
@@ -216,7 +211,7 @@ class Connection:
         return ToolsearchdError(
             "SERVER_ERROR",
             text or "the server gave an error without words",
-            server_code=code if abs(code) < _CODES else plain(code),
+            server_code=representable(code),  # one that the wires can't hold stands there as text
             **fields,
         )
 

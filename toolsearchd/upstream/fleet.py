@@ -264,6 +264,8 @@ class Fleet:
             "restarts": 0,
             "last_error": "",
             "stderr_tail": [],
+            "junk_lines": 0,
+            "first_junk": "",
             "next_retry_s": None,
             "origins": msgspec.to_builtins(spec.origins),
         }

@@ -12,6 +12,7 @@ from toolsearchd.catalog.model import Definition
 from toolsearchd.catalog.naming import keeps
 from toolsearchd.config.model import ServerSpec
 from toolsearchd.limits import Limits
+from toolsearchd.values import find_fault, representable, shown
 
 
 class Listing(msgspec.Struct, frozen=True):
@@ -20,6 +21,7 @@ class Listing(msgspec.Struct, frozen=True):
     definitions: tuple[Definition, ...] = ()
     rejected: tuple[str, ...] = ()
     truncated: int = 0
+    mended: tuple[str, ...] = ()  # tools that held what no text or number is, and what became of it
 
     @property
     def digests(self) -> tuple[str, ...]:
@@ -43,6 +45,7 @@ class ListingCheck:
         self._limits = limits
         self._found: dict[str, Definition] = {}
         self._rejected: list[str] = []
+        self._mended: list[str] = []
         self.seen = 0  # tools on the pages so far
 
     def take(self, page: list[Any]) -> Iterator[None]:
@@ -56,9 +59,21 @@ class ListingCheck:
     def listing(self, *, unread: int) -> Listing:
         """After the last page. `unread`: tools that are known to be on pages not asked for."""
         truncated = max(unread, self.seen - self._limits.tools_per_server, 0)
-        return Listing(tuple(self._found.values()), tuple(self._rejected), truncated)
+        return Listing(
+            tuple(self._found.values()), tuple(self._rejected), truncated, mended=tuple(self._mended)
+        )
 
     def _check(self, at: int, tool: Any) -> None:
+        fault = find_fault(tool)
+        if fault is not None:
+            path, what = fault
+            tool = representable(tool)
+            name = tool.get("name") if isinstance(tool, dict) else None
+            if path[:1] == ("name",):  # it could not be called by the one that it has
+                self._rejected.append(f"{name!s:.64}: its name holds {what}")
+                return
+            where = ".".join(map(shown, path))
+            self._mended.append(f"{name!s:.64}: {where} held {what}, which was replaced")
         try:
             definition = decode_definition(msgspec.json.encode(tool), self._limits)
         except (ValueError, TypeError, OverflowError, RecursionError) as error:

@@ -104,6 +104,7 @@ class Upstream:
             declared_tools=len(self.listing.definitions),
             truncated=self.listing.truncated,
             rejected=self.listing.rejected,
+            mended=self.listing.mended,
             project=self.spec.project,
             pins=self.spec.pins,
             spec_digest=self.spec.digest,
@@ -127,6 +128,7 @@ class Upstream:
             "last_error": self.last_error,
             "stderr_tail": self.stderr.tail(),
             "junk_lines": self.reader.junk,
+            "first_junk": plain_line(self.reader.first_junk),
             "next_retry_s": round(max(0.0, self._retry_at - now), 1) if self._retry_at else None,
             "breaker_open_s": round(self.calls.breaker.opens_for_s(now), 1),
             "origins": msgspec.to_builtins(self.spec.origins),
@@ -228,7 +230,10 @@ class Upstream:
     def _fail(self, failure: str) -> None:
         self._retry_at = trio.current_time() + self._backoff.failed(random.uniform(-1, 1))  # noqa: S311 - it spreads retries
         tail = self.stderr.tail(3)
-        self.last_error = failure + (f" (stderr: {' | '.join(tail)})" if tail else "")
+        said = [f"stderr: {' | '.join(tail)}"] if tail else []
+        if self.reader.first_junk and not self.reader.has_spoken:
+            said.insert(0, f"stdout: {plain_line(self.reader.first_junk)}")
+        self.last_error = failure + (f" ({'; '.join(said)})" if said else "")
         # No time in the reason: models see it, and their prompts are cached.
         self._set("parked" if self._backoff.is_parked else "failed", failure)
         log.warning(
