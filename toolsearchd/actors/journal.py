@@ -109,7 +109,7 @@ class Journal:
             while True:
                 first = await self._receive.receive()
                 if not isinstance(first, _Awaited):
-                    with trio.move_on_after(self._limits.journal_gather_s):
+                    with trio.CancelScope(shield=True), trio.move_on_after(self._limits.journal_gather_s):
                         await self._urgent.wait()
                 self._urgent = trio.Event()
                 await self._write([first, *self._come()])
