@@ -193,7 +193,10 @@ class Connection:
         # Our own clock and not the SDK's: its error for a timeout looks like one that a server may send.
         with trio.move_on_after(timeout_s):
             try:
-                return await self.session._dispatcher.send_raw_request(method, message["params"], options)  # type: ignore[arg-type]
+                told = await self.session._dispatcher.send_raw_request(method, message["params"], options)  # type: ignore[arg-type]
+                result = dict(told)
+                told.clear()  # the SDK's reader holds the last message until the next one comes
+                return result
             except MCPError as error:
                 raise self._as_ours(error, method) from error
         raise ToolsearchdError("INDETERMINATE", f"no answer to {method} within {timeout_s:g} s{PERHAPS}")
