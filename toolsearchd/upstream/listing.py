@@ -10,8 +10,11 @@ import msgspec
 from toolsearchd.catalog.definition import decode_definition
 from toolsearchd.catalog.model import Definition
 from toolsearchd.catalog.naming import keeps
+from toolsearchd.catalog.pages import Pages
 from toolsearchd.config.model import ServerSpec
 from toolsearchd.limits import Limits
+
+_REASON_CHARS = 300
 
 
 class Listing(msgspec.Struct, frozen=True):
@@ -20,6 +23,7 @@ class Listing(msgspec.Struct, frozen=True):
     definitions: tuple[Definition, ...] = ()
     rejected: tuple[str, ...] = ()
     truncated: int = 0
+    cut: str = ""  # why pages of it were not asked for; empty: all were read
 
     @property
     def digests(self) -> tuple[str, ...]:
@@ -43,31 +47,58 @@ class ListingCheck:
         self._limits = limits
         self._found: dict[str, Definition] = {}
         self._rejected: list[str] = []
+        self._more_rejected = 0
+        self._pages = Pages(limits, limits.list_bytes)
+        self._left_out = 0
         self.seen = 0  # tools on the pages so far
 
     def take(self, page: list[Any]) -> Iterator[None]:
-        """The next page, one tool a step; what is beyond the limit is not looked at."""
-        room = max(0, self._limits.tools_per_server - self.seen)
+        """The next page, one tool a step; what is beyond a limit is not looked at."""
         start, self.seen = self.seen, self.seen + len(page)
-        for at, tool in enumerate(page[:room], start):
-            self._check(at, tool)
+        room = max(0, self._limits.tools_per_server - start)
+        for at, tool in enumerate(page[:room]):
+            if not self._check(start + at, tool):
+                room = at
+                break
             yield
+        self._left_out += max(0, len(page) - room)
 
-    def listing(self, *, unread: int) -> Listing:
-        """After the last page. `unread`: tools that are known to be on pages not asked for."""
-        truncated = max(unread, self.seen - self._limits.tools_per_server, 0)
-        return Listing(tuple(self._found.values()), tuple(self._rejected), truncated)
+    def turn(self, cursor: Any) -> str | None:
+        """After a page: the cursor to go on with; None where the list ends, or is too long."""
+        return None if self.seen > self._limits.tools_per_server else self._pages.turn(cursor)
 
-    def _check(self, at: int, tool: Any) -> None:
+    def listing(self) -> Listing:
+        """After the last page."""
+        cut = self._pages.cut
+        rejected = tuple(self._rejected)
+        if self._more_rejected:
+            rejected += (f"… and {self._more_rejected:,} more",)
+        # How many are on pages that were not asked for nobody knows: one at least.
+        return Listing(tuple(self._found.values()), rejected, max(self._left_out, bool(cut)), cut)
+
+    def _check(self, at: int, tool: Any) -> bool:
+        """False where the tool finds no room any more."""
+        name: Any = None
         try:
-            definition = decode_definition(msgspec.json.encode(tool), self._limits)
-        except (ValueError, TypeError, OverflowError, RecursionError) as error:
+            data = msgspec.json.encode(tool)
+            if not self._pages.admits(len(data)):
+                return False
             name = tool.get("name") if isinstance(tool, dict) else None
-            self._rejected.append(f"{name!s:.64}: {error}" if name else f"tool {at}: {error}")
-            return
+            definition = decode_definition(data, self._limits)
+        except (ValueError, TypeError, OverflowError, RecursionError) as error:
+            self._reject(name or f"tool {at}", str(error))
+            return True
         if not keeps(definition.name, self._spec.include, self._spec.exclude):
-            return
+            return True
         if definition.name in self._found:
-            self._rejected.append(f"{definition.name:.64}: the name stands twice; the first counts")
-            return
-        self._found[definition.name] = definition
+            self._reject(definition.name, "the name stands twice; the first counts")
+        else:
+            self._found[definition.name] = definition
+        return True
+
+    def _reject(self, name: Any, reason: str) -> None:
+        if len(self._rejected) < self._limits.rejected_tools:
+            shown = name if isinstance(name, str) else f"a name that is {type(name).__name__}"
+            self._rejected.append(f"{shown:.64}: {reason:.{_REASON_CHARS}}")
+        else:
+            self._more_rejected += 1
