@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from toolsearchd.actors.account import Account
 from toolsearchd.actors.approver import Approver, Permit
 from toolsearchd.actors.hooks import Hooks
 from toolsearchd.actors.journal import Journal
@@ -48,6 +49,7 @@ class Caller(Protocol):
     client: str
     peer: Peer
     queue: Queue
+    account: Account  # what its calls make the daemon hold
     client_side: Any  # its client, as servers ask it for something; None: it can't be asked
 
     @property
@@ -109,6 +111,7 @@ class Passage:
         self.binding: Binding | None = None
         self.permit: Permit | None = None  # where the policy asks
         self.lacks_leave = False  # the policy asks since a moment ago, and nobody has been asked yet
+        self.lacks_room = False  # the session holds more than it may; the send waits till it reads
         self.sent = False
         self.began_at = 0.0  # monotonic seconds; 0: it was ended before its turn
 

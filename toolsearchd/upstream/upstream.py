@@ -319,6 +319,8 @@ class Upstream:
                 ) as connection:
                     step = "answer to tools/list"
                     self.listing = await connection.list_tools(spec, timeout_s=spec.connect_timeout_s)
+                    if self.listing.cut:
+                        self._note_cut(f"what is beyond is left out: {self.listing.cut}")
                     patience.deadline = float("inf")
                     is_idle = await self._keep(connection)
             except* Exception as group:
@@ -374,8 +376,15 @@ class Upstream:
                 self.last_error = f"listing its tools again failed, the previous list stands: {error.message}"
                 log.warning("server %s: %s", self.spec.name, self.last_error)
             else:
-                await self._take_over(listing)
+                if listing.cut and not self.listing.cut:
+                    self._note_cut(f"the previous list stands: {listing.cut}")
+                else:
+                    await self._take_over(listing)
             await trio.sleep(self._limits.list_min_interval_s)
+
+    def _note_cut(self, words: str) -> None:
+        self.last_error = f"its list of tools is too long, {words}"
+        log.warning("server %s: %s", self.spec.name, self.last_error)
 
     async def _take_over(self, listing: Listing) -> None:
         now = trio.current_time()
