@@ -22,7 +22,8 @@ import trio
 from toolsearchd.config.settings import Journal as JournalSettings
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
-from toolsearchd.protocol.plain import ENCODING_ERRORS, plain
+from toolsearchd.protocol.framing import ENCODING_ERRORS
+from toolsearchd.values import representable
 
 log = logging.getLogger(__name__)
 
@@ -163,7 +164,7 @@ def _written(value: object) -> str:
     try:
         return ascii(value)
     except (ValueError, RecursionError):
-        return ascii(plain(value))
+        return ascii(representable(value))
 
 
 class JournalFile:

@@ -24,7 +24,8 @@ from toolsearchd.dispatch.entry import Outcome
 from toolsearchd.dispatch.results import cleaned, clipped, text_bytes, whole_text
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
-from toolsearchd.protocol.plain import ENCODING_ERRORS, is_carried, plain
+from toolsearchd.protocol.framing import ENCODING_ERRORS, is_carried
+from toolsearchd.values import representable
 
 log = logging.getLogger(__name__)
 
@@ -98,7 +99,7 @@ class Spill:
         slots: list[dict[str, Any]] = reply["results"]
         for at, slot in enumerate(slots):
             if not is_carried(slot):  # its name, as a model wrote it
-                slots[at] = plain(slot)
+                slots[at] = representable(slot)
         sizes = [len(msgspec.msgpack.encode(slot)) for slot in slots]
         budget = self._limits.frame_bytes - _FRAME_REST
         for at in sorted(range(len(slots)), key=lambda at: -sizes[at]):
@@ -182,7 +183,7 @@ class Spill:
 
 
 def _plain_result(result: dict[str, Any]) -> dict[str, Any]:
-    shown: dict[str, Any] = plain(result)
+    shown: dict[str, Any] = representable(result)
     content = shown.get("content")
     return shown | {"content": [*(content if isinstance(content, list) else ()), _REPAIRED]}
 
