@@ -182,7 +182,7 @@ class Dispatcher:
         batch, beside = entries[0].batch, _Beside(self._limits.entries_at_once)
         async with trio.open_nursery() as nursery:
             for entry, request in zip(entries, requests, strict=True):
-                passage = Passage(caller, entry)
+                passage = Passage(caller, entry, self._journal.life)
                 with guarded("carrying out a call", partial(self._fail, passage)):
                     is_open = entry.state is EntryState.QUEUED
                     if entry.index and (is_open or entry.index % _ENDED_AT_ONCE == 0):
@@ -234,6 +234,7 @@ class Dispatcher:
 
         def started() -> None:
             self._publish("sent", caller, entry)
+            self._journal.record("sent", self._record(passage))
 
         guard.start(nursery, "carrying out a call", run, tell=partial(self._fail, passage))
 
