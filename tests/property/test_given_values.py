@@ -21,8 +21,7 @@ from toolsearchd.dispatch.hooks import Answer, HookFault, read_answer
 from toolsearchd.errors import CODES, ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.connection import ControlConnection
-from toolsearchd.protocol.framing import HEADER
-from toolsearchd.protocol.plain import is_carried
+from toolsearchd.protocol.framing import HEADER, is_carried
 from toolsearchd.upstream.lines import LineReader, Message
 from toolsearchd.upstream.listing import ListingCheck
 

@@ -147,20 +147,27 @@ def test_requests_whose_fields_are_a_models(running, value):
 
 @fuzzed(150)
 @given(
-    st.fixed_dictionaries(
-        {"code": st.integers() | st.sampled_from(HUGE), "message": st.text(max_size=5)},
-        optional={"data": json_values()},
+    json_values()
+    | st.fixed_dictionaries(
+        {},
+        optional={
+            "code": st.integers() | st.sampled_from(HUGE) | json_values(),
+            "message": st.text(max_size=5) | json_values(),
+            "data": json_values(),
+        },
     )
 )
 @example({"code": 2**64, "message": "m"})
 @example({"code": 10**400, "message": "\ud800", "data": [2**70, "\ud800"]})
+@example({"code": nested(130), "message": ""})
 def test_a_servers_error(running, error):
     answer(running, f'"error": {as_text(error)}')
 
 
 @fuzzed(150)
 @given(
-    st.fixed_dictionaries(
+    json_values()
+    | st.fixed_dictionaries(
         {},
         optional={
             "content": st.lists(

@@ -31,7 +31,8 @@ from toolsearchd.dispatch.shapes import CallRequest
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.guard import guarded
 from toolsearchd.limits import Limits
-from toolsearchd.protocol.plain import is_carried, plain
+from toolsearchd.protocol.framing import is_carried
+from toolsearchd.values import representable
 
 _ENDED_AT_ONCE = 16  # of stopped entries, recorded in one go
 
@@ -311,7 +312,7 @@ def _carried(outcome: Outcome) -> Outcome:
     """With an error that a frame can carry: what a model or a server wrote may stand in it."""
     if outcome.error is None or is_carried(outcome.error):
         return outcome
-    return Outcome(error=plain(outcome.error), spilled=outcome.spilled)
+    return Outcome(error=representable(outcome.error), spilled=outcome.spilled)
 
 
 _SHUTDOWN = ToolsearchdError("INTERRUPTED", "the daemon stopped before this entry was sent; nothing happened")

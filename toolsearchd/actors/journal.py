@@ -24,7 +24,8 @@ from toolsearchd.actors.unanswered import NAMED, Unanswered, read_unanswered
 from toolsearchd.config.settings import Journal as JournalSettings
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
-from toolsearchd.protocol.plain import ENCODING_ERRORS, plain
+from toolsearchd.protocol.framing import ENCODING_ERRORS
+from toolsearchd.values import representable
 
 log = logging.getLogger(__name__)
 
@@ -207,7 +208,7 @@ def _written(value: object) -> str:
     try:
         return ascii(value)
     except (ValueError, RecursionError):
-        return ascii(plain(value))
+        return ascii(representable(value))
 
 
 class JournalFile:

@@ -26,7 +26,8 @@ from toolsearchd.dispatch.entry import Outcome, Parked
 from toolsearchd.dispatch.results import cleaned, clipped, text_bytes, whole_text
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
-from toolsearchd.protocol.plain import ENCODING_ERRORS, is_carried, plain
+from toolsearchd.protocol.framing import ENCODING_ERRORS, is_carried
+from toolsearchd.values import representable
 
 log = logging.getLogger(__name__)
 
@@ -152,7 +153,7 @@ class Spill:
         parked = parked or {}
         for at, slot in enumerate(slots):
             if not is_carried(slot):  # its name, as a model wrote it
-                slots[at] = plain(slot)
+                slots[at] = representable(slot)
         sizes = [_size(slot) for slot in slots]
         whole = [parked[at].bytes if at in parked else size for at, size in enumerate(sizes)]
         budget = self._limits.frame_bytes - _FRAME_REST
@@ -302,7 +303,7 @@ class Spill:
 
 
 def _plain_result(result: dict[str, Any]) -> dict[str, Any]:
-    shown: dict[str, Any] = plain(result)
+    shown: dict[str, Any] = representable(result)
     content = shown.get("content")
     return shown | {"content": [*(content if isinstance(content, list) else ()), _REPAIRED]}
 

@@ -3,7 +3,7 @@
 `AgentConnection.receive(data)` returns what the daemon should do next: a `Hello`, a request to serve, or a
 `Refusal` to send back. A peer's violation gives a final `Refusal` (`close=True`) and nothing after it.
 Replies and events are encoded here too, so that only this package knows the wire; encoding never fails: see
-`plain`.
+`representable`.
 
 `ControlConnection` is the same without a hello.
 """
@@ -17,7 +17,7 @@ import msgspec
 
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
-from toolsearchd.protocol.framing import FrameDecoder, encode_frame
+from toolsearchd.protocol.framing import ENCODING_ERRORS, FrameDecoder, encode_frame
 from toolsearchd.protocol.messages import (
     AgentMessage,
     Bye,
@@ -33,7 +33,7 @@ from toolsearchd.protocol.messages import (
     control_decoder,
 )
 from toolsearchd.protocol.odd_texts import odd_texts_as_bytes
-from toolsearchd.protocol.plain import ENCODING_ERRORS, plain
+from toolsearchd.values import representable
 
 _CONTROL_REPLY_BYTES = 64 * 1024 * 1024  # what our clients take: the doctor has a line per odd tool
 
@@ -61,7 +61,7 @@ def _frame(message: dict[str, Any]) -> bytes:
     try:
         return encode_frame(message)
     except ENCODING_ERRORS:
-        return encode_frame(plain(message))
+        return encode_frame(representable(message))
 
 
 class Wire:

@@ -38,7 +38,7 @@ from toolsearchd.config.model import ServerSpec
 from toolsearchd.disclosure.sanitise import clean_json, plain_line
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
-from toolsearchd.protocol.plain import ENCODING_ERRORS
+from toolsearchd.protocol.framing import ENCODING_ERRORS
 from toolsearchd.upstream.answers import BAD_LINE_CODE, TOO_LARGE_CODE, call_result
 from toolsearchd.upstream.asking import ASKED, TOLD, Client
 from toolsearchd.upstream.introduction import lean_discover, lean_info, lean_initialize

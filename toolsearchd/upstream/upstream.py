@@ -204,8 +204,7 @@ class Upstream:
             self._connection = self._process = None
             with guarded("telling of a server's failure"):
                 self._fail("a bug in the daemon, its log has it")
-            wait_s = max(0.0, (self._retry_at or 0.0) - trio.current_time())
-            with trio.move_on_after(max(wait_s, _AFTER_BUG_S)):
+            with trio.move_on_at(max(self._retry_at or 0.0, trio.current_time() + _AFTER_BUG_S)):
                 await self._awaited.wait()
 
     async def _supervise(self) -> None:
