@@ -8,6 +8,7 @@ import logging
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 from toolsearchd import __version__
 from toolsearchd.errors import ToolsearchdError
@@ -55,11 +56,17 @@ def main(argv: list[str] | None = None) -> None:
 
 def _log_to_stderr() -> None:
     """A record is a line that shows what is in it: names of servers and clients are other people's texts."""
-    from toolsearchd.disclosure.sanitise import visible
+    from toolsearchd.disclosure.sanitise import clean_result, visible
 
     class Line(logging.Formatter):
         def formatMessage(self, record: logging.LogRecord) -> str:
             return visible(super().formatMessage(record))
+
+        def formatException(self, ei: Any) -> str:
+            return clean_result(super().formatException(ei))
+
+        def formatStack(self, stack_info: str) -> str:
+            return clean_result(super().formatStack(stack_info))
 
     to_stderr = logging.StreamHandler(sys.stderr)
     to_stderr.setFormatter(Line("%(levelname)s %(name)s: %(message)s"))
@@ -88,11 +95,12 @@ def _parse(argv: list[str] | None) -> argparse.Namespace:
 def _check_config(config_file: Path) -> int:
     """Prints the effective config (stdout) and the problems (stderr); 2 where one is an error."""
     from toolsearchd.actors.watcher import check_config
+    from toolsearchd.disclosure.sanitise import clean_line, clean_result
 
     text, problems = check_config(config_file)
-    print(text, end="")
+    print(clean_result(text), end="")
     for problem in problems:
-        print(problem, file=sys.stderr)
+        print(clean_line(str(problem)), file=sys.stderr)
     return EXIT_BAD_CONFIG if any(problem.level == "error" for problem in problems) else 0
 
 

@@ -23,6 +23,7 @@ from toolsearchd.actors.session import Session
 from toolsearchd.actors.sessions import Sessions
 from toolsearchd.actors.slices import Slices
 from toolsearchd.actors.stream import PeerStalledError, PeerStream
+from toolsearchd.disclosure.gate import clean_error
 from toolsearchd.dispatch.entry import Entry
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.guard import guarded
@@ -112,7 +113,11 @@ class _Conversation:
             self._stream.send_nowait(self._wire.welcome({"session": "mcp", "protocol": 1}))
             await self._serve_mcp(self._stream, self._wire.take_rest(), hello, self._peer)
             return
-        with guarded("opening a session", lambda error: self._stream.send_nowait(error_frame(None, error))):
+
+        def refuse(error: ToolsearchdError) -> None:
+            self._stream.send_nowait(error_frame(None, clean_error(error)))
+
+        with guarded("opening a session", refuse):
             self._session = await self._sessions.open(hello, self._peer)
         session = self._session
         if session is None:
@@ -220,7 +225,7 @@ class _Conversation:
     def _reply(self, request: Request, reply: dict[str, Any] | ToolsearchdError) -> None:
         """The one answer to a request: its fields, or what ended it."""
         if isinstance(reply, ToolsearchdError):
-            self._stream.send_nowait(self._wire.error(request.id, reply))
+            self._stream.send_nowait(self._wire.error(request.id, clean_error(reply)))
         else:
             self._stream.send_nowait(self._wire.result(request.id, reply))
 

@@ -22,6 +22,8 @@ import trio
 
 from toolsearchd.actors.unanswered import NAMED, Unanswered, read_unanswered
 from toolsearchd.config.settings import Journal as JournalSettings
+from toolsearchd.disclosure.gate import clean_told
+from toolsearchd.disclosure.sanitise import visible
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.framing import ENCODING_ERRORS
@@ -31,6 +33,7 @@ log = logging.getLogger(__name__)
 
 Record = dict[str, Any]
 FILE = "journal.jsonl"
+_EXACT = ("arguments",)  # as they were sent; what hides in them stands there as its escape
 
 
 class _Awaited:
@@ -198,9 +201,12 @@ class Journal:
         at = datetime.fromtimestamp(self._now(), UTC).isoformat(timespec="milliseconds")
         record = {"at": at, "step": step, **fields}
         try:
-            return msgspec.json.encode(record) + b"\n"
+            msgspec.json.encode(record)
         except ENCODING_ERRORS:  # a model or a server wrote what is no JSON
             return msgspec.json.encode({key: _written(value) for key, value in record.items()}) + b"\n"
+        exact = {key: fields[key] for key in _EXACT if key in fields}
+        line = msgspec.json.encode(clean_told({**record, **dict.fromkeys(exact)}) | exact)
+        return visible(line.decode()).encode() + b"\n"
 
 
 def _written(value: object) -> str:

@@ -17,6 +17,7 @@ from toolsearchd.actors.session import Session
 from toolsearchd.actors.standing import Standing, Told, key_of, standing_of
 from toolsearchd.config.settings import Settings
 from toolsearchd.disclosure.dialects import DIALECTS
+from toolsearchd.disclosure.gate import clean_told
 from toolsearchd.disclosure.manifest import Manifest
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.guard import guarded
@@ -109,7 +110,7 @@ class Sessions:
     def welcome(self, session: Session) -> dict[str, Any]:
         limits = self._limits
         options = {} if session.options is None else {"options": session.options}
-        return {
+        welcome: dict[str, Any] = {
             "session": session.session_id,
             "protocol": PROTOCOL,
             "version": __version__,
@@ -126,6 +127,7 @@ class Sessions:
                 "entries_per_call": limits.entries_per_call,
             },
         }
+        return clean_told(welcome)  # type: ignore[no-any-return]
 
     def broadcast(self, event: str, fields: dict[str, Any]) -> None:
         for session in self:

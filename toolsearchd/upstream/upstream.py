@@ -372,7 +372,8 @@ class Upstream:
             try:
                 listing = await connection.list_tools(self.spec, timeout_s=self.spec.connect_timeout_s)
             except ToolsearchdError as error:
-                self.last_error = f"listing its tools again failed, the previous list stands: {error.message}"
+                words = plain_line(error.message)
+                self.last_error = f"listing its tools again failed, the previous list stands: {words}"
                 log.warning("server %s: %s", self.spec.name, self.last_error)
             else:
                 if listing.cut and not self.listing.cut:
