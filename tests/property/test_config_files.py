@@ -15,7 +15,7 @@ from toolsearchd.dispatch.policy import decide
 
 
 def config(default):
-    """In flow style: no part of it but the whole is a document. Both deny `erase`, by a rule or as all else."""
+    """In flow style: no part of it but the whole is a document. Both deny `erase`, by a rule or like all."""
     approval = {"default": default, "rules": [{"tool": "erase", "then": "deny"}]}
     sources = [{"path": "mcp.json", "format": "cursor"}]
     return json.dumps({"approval": approval, "sources": sources, "limits": {"deleted_grace_s": 0}})
