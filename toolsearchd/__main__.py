@@ -26,7 +26,8 @@ def main(argv: list[str] | None = None) -> None:
 
     config_file = Path(args.config).absolute() if args.config else places.config_file()
     if args.check_config:
-        raise SystemExit(_check_config(config_file))
+        state_dir = Path(args.state_dir) if args.state_dir else places.state_dir()
+        raise SystemExit(_check_config(config_file, state_dir))
     gc.disable()  # next to nothing that a start makes is garbage; `Heap.started` turns it on again
     # NumPy first, with few frames on the stack: CPython keeps frames in chunks of 16 KiB, and a loop at the
     # edge of one, as in NumPy's own imports when `app` comes to them, maps and unmaps memory at every call.
@@ -92,12 +93,12 @@ def _parse(argv: list[str] | None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def _check_config(config_file: Path) -> int:
+def _check_config(config_file: Path, state_dir: Path) -> int:
     """Prints the effective config (stdout) and the problems (stderr); 2 where one is an error."""
     from toolsearchd.actors.watcher import check_config
     from toolsearchd.disclosure.sanitise import clean_line, clean_result
 
-    text, problems = check_config(config_file)
+    text, problems = check_config(config_file, state_dir)
     print(clean_result(text), end="")
     for problem in problems:
         print(clean_line(str(problem)), file=sys.stderr)

@@ -149,6 +149,7 @@ class Daemon:
             activity=self.activity,
             spill=self.spill,
             limits=limits,
+            refusal=watcher.refusal,
         )
         self.manifests = ManifestFiles(places.config_file)
         self.sessions = Sessions(

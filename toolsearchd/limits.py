@@ -93,7 +93,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     project_file_bytes: int = 1024 * 1024
     word_list_bytes: int = 1024 * 1024  # twenty times the daemon's own longest list
     settle_s: float = 0.1  # quiet time after a file event
-    deleted_grace_s: float = 2.0  # an editor's rename-away is no removal
+    deleted_grace_s: float = 2.0  # an editor's rename-away is not told as a file that is missing
     sweep_s: float = 5.0  # the stat sweep that catches what inotify misses
     # --- compile --------------------------------------------------------------------------------
     compile_slice_s: float = 0.002

@@ -22,6 +22,7 @@ from toolsearchd.actors.sessions import Sessions
 from toolsearchd.actors.standing import profile_findings
 from toolsearchd.actors.watcher import Watcher
 from toolsearchd.catalog.model import Source
+from toolsearchd.config.model import MEND
 from toolsearchd.disclosure.tokens import VOCABULARIES
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.guard import bugs
@@ -68,7 +69,7 @@ class ControlDesk:
             messages.Sessions: lambda _: {"sessions": [session.summary() for session in self._sessions]},
             messages.StopSessions: lambda request: self._sessions.stop_all(request.session),
             messages.Tokens: lambda request: self.tokens(request.session, request.encodings),
-            messages.Reload: lambda _: self.reload(),
+            messages.Reload: self.reload,
             messages.Doctor: lambda _: self.doctor(),
         }
 
@@ -78,7 +79,9 @@ class ControlDesk:
         servers = (
             ", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "none configured"
         )
-        return f"servers: {servers}; tools: {len(self._cataloger.snapshot)}; sessions: {len(self._sessions)}"
+        refusal = "no config is in force, calls are refused; " if self._watcher.refusal() else ""
+        tools, sessions = len(self._cataloger.snapshot), len(self._sessions)
+        return f"{refusal}servers: {servers}; tools: {tools}; sessions: {sessions}"
 
     def status(self) -> dict[str, Any]:
         snapshot = self._cataloger.snapshot
@@ -137,13 +140,18 @@ class ControlDesk:
         self._fleet.restart(name)
         return {"restarted": name}
 
-    def reload(self) -> dict[str, Any]:
-        """Re-reads every config now; what changed is under way when this returns."""
+    def reload(self, request: messages.Reload) -> dict[str, Any]:
+        """Re-reads every config now; what changed is under way when this returns. `accepted`: the files that
+        are missing or empty and from now on count as saying nothing."""
         before = {spec.name: spec for spec in self._watcher.desired.servers}
-        self._watcher.reload_nowait()
+        accepted = self._watcher.reload_nowait(accept_missing=request.accept_missing, removed=request.removed)
         after = {spec.name: spec for spec in self._watcher.desired.servers}
         changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
-        return {"changed": changed, "problems": [str(problem) for problem in self._watcher.problems]}
+        return {
+            "changed": changed,
+            "accepted": [str(path) for path in accepted],
+            "problems": [str(problem) for problem in self._watcher.problems],
+        }
 
     async def doctor(self) -> dict[str, Any]:
         """Everything odd, with the mend. Takes seconds in a large catalog, in slices."""
@@ -161,8 +169,8 @@ class ControlDesk:
             {
                 "level": problem.level,
                 "about": problem.path or problem.file,
-                "message": str(problem),
-                "mend": "mend the file; it is read again as soon as it is saved",
+                "message": str(msgspec.structs.replace(problem, mend="")),
+                "mend": problem.mend or MEND,
             }
             for problem in self._watcher.problems
         ]

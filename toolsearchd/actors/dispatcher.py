@@ -76,7 +76,10 @@ class Dispatcher:
         activity: Activity,
         spill: Spill,
         limits: Limits,
+        refusal: Callable[[], ToolsearchdError | None] = lambda: None,
     ) -> None:
+        """`refusal()`: why no call at all may be let through now, of an agent's own tool neither."""
+        self._refusal = refusal
         self._approver = approver
         self._admission = admission
         self._journal = journal
@@ -291,6 +294,8 @@ class Dispatcher:
 
     async def _wait_admitted(self, passage: Passage, request: CallRequest, beside: _Beside) -> Outcome | None:
         """What bars the entry, None where it may be sent. Returns early where it is stopped meanwhile."""
+        if (refusal := self._refusal()) is not None:
+            return refused(passage.caller, refusal)
         if request.error is not None:
             return Outcome(error=request.error)
         refusals: list[Outcome] = []

@@ -40,7 +40,13 @@ class Document(msgspec.Struct, frozen=True):
 
 
 def problem_at(
-    level: Literal["error", "warning"], message: str, file: str, path: Path = (), place: Place = NOWHERE
+    level: Literal["error", "warning"],
+    message: str,
+    file: str,
+    path: Path = (),
+    place: Place = NOWHERE,
+    *,
+    mend: str = "",
 ) -> Problem:
     """A problem whose texts can be written anywhere: what is no UTF-8 in a key is shown escaped."""
     return Problem(
@@ -50,6 +56,7 @@ def problem_at(
         line=place.line,
         column=place.column,
         path=_writable(dotted(path)),
+        mend=mend,
     )
 
 
