@@ -8,6 +8,7 @@ scripts and emoji need, where they join something. Cleaning twice changes nothin
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _ESCAPES = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
@@ -23,6 +24,7 @@ _INVISIBLE = re.compile(
 )
 _JOINERS = re.compile("[\u200c\u200d\ufe0f]+")
 _JOINING = frozenset(("\u200c", "\u200d", "\ufe0f", "\ufe0f\u200d"))
+_NOT_PLAIN = re.compile(r"[^ -~]")
 _SPACE = re.compile(r"\s+")
 _PARAGRAPHS = re.compile(r"\n{3,}")
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)")
@@ -68,10 +70,13 @@ def plain_line(text: str) -> str:
 def visible(text: str) -> str:
     """JSON text with nothing hidden in it: what `clean` would take away stands there as an escape, which
     means the same to JSON. For text that a person is to judge as it is."""
-    return "".join(c if c.isprintable() and clean(c) == c else _escaped(c) for c in text)
+    return _NOT_PLAIN.sub(lambda match: _visible(match[0]), text)
 
 
-def _escaped(character: str) -> str:
+@lru_cache(maxsize=4096)  # what recurs in a text; few scripts have more letters
+def _visible(character: str) -> str:
+    if character.isprintable() and clean(character) == character:
+        return character
     units = character.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
 
