@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[1] / "toolsearchd"
 
 PURE = {"index", "catalog", "disclosure", "dispatch", "protocol", "config"}
 RIM = {"upstream", "actors", "doors", "ctl"}
-SHARED = {"errors", "limits", "values"}  # modules that anyone may import
+SHARED = {"errors", "globs", "limits", "nfkc", "values"}  # modules that anyone may import
 GUARD = {"guard"}  # the rim's: it knows trio
 # Of our own packages, what each may import besides itself and SHARED. `worker` is the worker process.
 ARROWS = {
@@ -30,6 +30,8 @@ ARROWS = {
     "places": set(),
     "guard": set(),
     "errors": set(),
+    "globs": set(),
+    "nfkc": set(),
     "values": set(),
     "limits": set(),
     "app": PURE | RIM | GUARD | {"worker"},
