@@ -27,6 +27,10 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     query_chars: int = 4096  # longer queries are cut: no tool is named by its 4,097th character
     fruitless_searches: int = 3  # in a row without a call: two rewordings are worth it, then "not present"
     remembered_queries: int = 256  # of a session, to know one that comes again; 16 bytes each
+    own_name_chars: int = 256  # of what a peer calls itself, its version or its model: a line to look at
+    own_names: int = 32  # … of capabilities, roots, globs: of each kind
+    path_chars: int = 4096  # of a directory that a client says that it works in: PATH_MAX
+    path_depth: int = 100  # … every directory above it is looked at
     # --- servers --------------------------------------------------------------------------------
     started_servers: int = 128  # of more, the rest is `not_started`
     concurrent_starts: int = (
@@ -45,6 +49,13 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     discover_timeout_s: float = 2.0
     tools_per_server: int = 20_000  # the largest real one seen has 2,540
     list_pages: int = 1_000
+    list_bytes: int = (
+        64 * 1024 * 1024
+    )  # of one server's tools: 20,000 of 3 KiB; the largest real list takes 3
+    cursor_chars: int = 4096  # of a page's: a token or an offset; ten times the longest seen
+    rejected_tools: int = 100  # whose faults are told one by one; of more, their number
+    offers_bytes: int = 4 * 1024 * 1024  # of one server's prompts or resources: 10,000 files' names
+    offered_bytes: int = 8 * 1024 * 1024  # … and of all servers' together, in one session
     offers_timeout_s: float = 20.0  # a server's list of prompts or resources: all clients' lists wait for it
     list_changes: int = 10  # of one server in list_change_window_s; a list that flips more often is frozen
     list_change_window_s: float = 60.0
@@ -76,6 +87,8 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     resolve_bytes: int = 1024 * 1024  # of one in a reply
     pending_approvals: int = 32  # per session: nobody reads the thirty-third prompt of a burst
     journal_records: int = 1024  # that wait to be written: a batch of 64 from each of 16 open requests
+    journal_gather_s: float = 0.05  # records that nobody waits for are written together, so far apart
+    journal_tail_bytes: int = 8 * 1024 * 1024  # read at a start: 20,000 calls, in a tenth of a second
     approval_answer_s: float = 300.0  # a prompt that somebody can hear, and its longest life
     # --- config ---------------------------------------------------------------------------------
     user_file_bytes: int = 128 * 1024 * 1024  # some clients keep their history in it

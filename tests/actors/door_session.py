@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 
 import trio
 
+from toolsearchd.actors.account import Account
 from toolsearchd.actors.stream import PeerStream
 from toolsearchd.catalog.definition import decode_definition
 from toolsearchd.catalog.model import Tool
@@ -87,6 +88,7 @@ class Session:
         self.emit = None
         self.client_side = None
         self.queue = Queue(LIMITS.queued_entries)
+        self.account = Account(LIMITS)
         self.stops = []
         self.forms = False
         self.decisions = []

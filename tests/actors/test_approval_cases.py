@@ -13,6 +13,7 @@ import msgspec
 import pytest
 import trio
 
+from toolsearchd.actors.account import Account
 from toolsearchd.actors.activity import Activity
 from toolsearchd.actors.admission import Admission
 from toolsearchd.actors.approver import Approver, Person
@@ -49,6 +50,7 @@ class Caller:
 
     def __init__(self, tools):
         self.queue = Queue(LIMITS.queued_entries)
+        self.account = Account(LIMITS)
         self.tools = tools
 
     def tool_to_call(self, name):

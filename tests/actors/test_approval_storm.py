@@ -12,6 +12,7 @@ import msgspec
 import pytest
 import trio
 
+from toolsearchd.actors.account import Account
 from toolsearchd.actors.activity import Activity
 from toolsearchd.actors.admission import Admission
 from toolsearchd.actors.approver import Approver
@@ -43,6 +44,7 @@ class Caller:
     def __init__(self, world, number):
         self.session_id = f"s{number}"
         self.queue = Queue(LIMITS.queued_entries)
+        self.account = Account(LIMITS)
         self.world = world
         self.prompts = {}
 

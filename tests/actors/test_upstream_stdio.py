@@ -75,6 +75,37 @@ async def test_the_page_limit_is_visible(nursery):
     assert world.source("many_pages").truncated > 0
 
 
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [("many", "pages"), ("long cursors", "cursor"), ("large tools", "MiB"), ("slow", "within")],
+)
+async def test_a_relisting_that_is_too_long_leaves_the_list_before(nursery, kind, said):
+    world = await World(
+        misbehaving("endless_pages", connect_timeout_s=20 if kind != "slow" else 1.5),
+        list_pages=100 if kind == "many" else 1000,
+        list_bytes=3 << 20,
+    ).start(nursery)
+    await world.reach("endless_pages", "ready")
+    await world.call("endless_pages", kind=kind)
+    await until(lambda: "previous list stands" in world.status("endless_pages")["last_error"])
+    assert said in world.status("endless_pages")["last_error"]
+    assert world.tools("endless_pages") == ["echo"]
+    assert world.source("endless_pages").truncated == 0
+    await world.call("endless_pages", kind=kind)  # it is used on
+    assert world.status("endless_pages")["state"] == "ready"
+
+
+async def test_what_a_server_says_of_itself_is_clipped_at_once(nursery):
+    world = await World(misbehaving("boasts")).start(nursery)
+    status = await world.reach("boasts", "ready")
+    assert len(status["server_info"]) < 600
+    connection = world.fleet._running("boasts")._connection
+    assert {"tools", "prompts"} <= connection.capabilities
+    assert all(len(name) <= 64 for name in connection.capabilities)
+    held = connection.session.initialize_result
+    assert len(held.model_dump_json()) < 2_000
+
+
 # --- the stateless revision -------------------------------------------------------------------------
 
 

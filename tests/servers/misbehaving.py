@@ -575,5 +575,48 @@ def many_pages():
             answer(message, {"tools": tools, "nextCursor": str(at + 1)})
 
 
+def endless_pages():
+    """One tool at first; from the first call on, pages without end of the kind that the call names."""
+    kind = None
+    for message in messages():
+        method, params = message.get("method"), message.get("params") or {}
+        if method == "initialize":
+            initialized(message)
+        elif method == "tools/call":
+            kind = params["arguments"]["kind"]
+            send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+            answer(message, {"content": []})
+        elif method == "tools/list":
+            at = int((params.get("cursor") or "0").split()[0])
+            page = {"tools": [{**TOOL, "name": f"tool_{at}"}], "nextCursor": str(at + 1)}
+            if kind is None:
+                page = {"tools": [TOOL]}
+            elif kind == "long cursors":
+                page["nextCursor"] = f"{at + 1} " + "x" * 1_000_000
+            elif kind == "large tools":
+                page["tools"][0]["description"] = "x" * 1_000_000
+            elif kind == "slow":
+                time.sleep(0.2)
+            answer(message, page)
+
+
+def boasts():
+    """Says much about itself."""
+    for message in messages():
+        if message.get("method") == "initialize":
+            much = "x" * 500_000
+            info = {"name": much, "version": much, "title": much, "websiteUrl": much}
+            capabilities = {"tools": {}, "prompts": {much: much}, "experimental": {much: {"much": much}}}
+            result = {
+                "capabilities": capabilities,
+                "serverInfo": info,
+                "instructions": much,
+                "_meta": {"m": much},
+            }
+            answer(message, result | {"protocolVersion": message["params"]["protocolVersion"], much: much})
+        elif message.get("method") == "tools/list":
+            answer(message, {"tools": [TOOL]})
+
+
 if __name__ == "__main__":
     globals()[sys.argv[1]]()

@@ -112,6 +112,29 @@ def test_a_full_window_is_busy_but_a_stop_gets_through():
     assert isinstance(stop, Stop)
 
 
+@pytest.mark.parametrize("make", [greeted, lambda **limits: ControlConnection(Limits(**limits))])
+def test_open_requests_are_charged_by_their_bytes(make):
+    wire = make(outstanding_bytes=10_000)
+    control = isinstance(wire, ControlConnection)
+    ask = {"op": "status"} if control else {"op": "use", "tool": "x"}
+
+    def sent(number, size):
+        (item,) = wire.receive(encode_frame(ask | {"id": number, "arguments": {"text": "x" * size}}))
+        return said(item)["code"] if isinstance(item, Refusal) else "taken"
+
+    assert [sent(number, 4_000) for number in range(4)] == ["taken", "taken", "BUSY", "BUSY"]
+    assert sent(4, 1_000) == "taken"
+    (stop,) = wire.receive(encode_frame({"op": "stop", "id": 5}))
+    assert not isinstance(stop, Refusal)
+    for number in (0, 1, 4, 5):
+        wire.finish(number)
+        wire.finish(number)
+    assert sent(6, 20_000) == "taken"  # one alone is, whatever its size: a frame is the most
+    assert sent(7, 1) == "BUSY"
+    wire.finish(6)
+    assert [sent(number, 4_000) for number in range(8, 11)] == ["taken", "taken", "BUSY"]
+
+
 def test_control_has_tags_of_its_own():
     wire = ControlConnection(Limits())
     (status,) = wire.receive(encode_frame({"op": "status", "id": 1}))

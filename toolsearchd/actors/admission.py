@@ -6,11 +6,13 @@ Owns nothing; waits only for hooks and a person's answer. Everything against an 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any, Protocol
 
 import msgspec
 
+from toolsearchd.actors.account import Account
 from toolsearchd.actors.approver import Approver, Permit
 from toolsearchd.actors.hooks import Hooks
 from toolsearchd.actors.journal import Journal
@@ -47,6 +49,7 @@ class Caller(Protocol):
     client: str
     peer: Peer
     queue: Queue
+    account: Account  # what its calls make the daemon hold
     client_side: Any  # its client, as servers ask it for something; None: it can't be asked
 
     @property
@@ -92,11 +95,15 @@ class Upstream(Protocol):
         server asks meanwhile. Raises `ToolsearchdError`."""
 
 
+_calls = itertools.count(1)
+
+
 class Passage:
     """One entry on its way: what it turned out to be, and by whose leave it goes. Filled as it goes."""
 
-    def __init__(self, caller: Caller, entry: Entry) -> None:
+    def __init__(self, caller: Caller, entry: Entry, life: str = "") -> None:
         self.caller = caller
+        self.call = f"{life}-{next(_calls)}"  # in the journal, from its start to its end
         self.entry = entry
         self.tool: Tool | None = None
         self.arguments: dict[str, Any] | None = None  # as they would be sent
@@ -104,6 +111,7 @@ class Passage:
         self.binding: Binding | None = None
         self.permit: Permit | None = None  # where the policy asks
         self.lacks_leave = False  # the policy asks since a moment ago, and nobody has been asked yet
+        self.lacks_room = False  # the session holds more than it may; the send waits till it reads
         self.sent = False
         self.began_at = 0.0  # monotonic seconds; 0: it was ended before its turn
 
@@ -118,6 +126,7 @@ class Passage:
         caller, tool, binding = self.caller, self.tool, self.binding
         fields: dict[str, Any] = {
             **self.who,
+            "call": self.call,
             "pid": caller.peer.pid,
             "tool": clipped(self.entry.name, _NAME_CHARS),
         }

@@ -118,7 +118,8 @@ class _Conversation:
         if session is None:
             return
         session.emit, session.ask = self._send_event, self._ask
-        session.unread_bytes = lambda: self._stream.outbox_bytes
+        session.account.unread = lambda: self._stream.outbox_bytes
+        self._stream.on_taken = session.account.changed
         try:
             self._stream.send_nowait(self._wire.welcome(self._sessions.welcome(session)))
             await self._serve(b"")  # requests may have come in one segment with the hello

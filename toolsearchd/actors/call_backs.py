@@ -13,7 +13,7 @@ import msgspec
 import trio
 
 from toolsearchd.errors import ToolsearchdError
-from toolsearchd.protocol.plain import ENCODING_ERRORS
+from toolsearchd.protocol.framing import ENCODING_ERRORS
 
 Send = Callable[[str, dict[str, Any]], bool]
 """Sends an event to the agent; False where there is nobody to send it to."""

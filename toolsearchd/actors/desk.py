@@ -97,6 +97,7 @@ class ControlDesk:
             "config": {"file": str(self._watcher.config_file)},
             "sources": self._watcher.files(),
             "problems": [str(problem) for problem in self._watcher.problems],
+            "unanswered": self._journal.summary()["unanswered"],
         }
 
     def servers(self, name: str | None, *, origins: bool) -> dict[str, Any]:
@@ -216,6 +217,15 @@ def _journal_findings(journal: dict[str, Any]) -> list[dict[str, str]]:
                 "mend": "make room, or mend the directory; it is tried again with the next record",
             }
         )
+    found += [
+        {
+            "level": "warning",
+            "about": call["tool"] or call["call"],
+            "message": f"{_words_of(call)} by an earlier daemon, and its end is not known",
+            "mend": "it may have happened: look at its effect before it is called again; nothing was resent",
+        }
+        for call in journal["unanswered"]
+    ]
     if journal["dropped"]:
         found.append(
             {
@@ -238,6 +248,11 @@ def _bug_findings() -> list[dict[str, str]]:
         }
         for what, times in sorted(bugs.items())
     ]
+
+
+def _words_of(call: dict[str, Any]) -> str:
+    how = "was sent" if call["sent"] else "was approved, and perhaps sent,"
+    return f"{call['tool']} of {call['client']} {how} at {call['sent_at']}"
 
 
 def _source_findings(source: Source) -> list[dict[str, str]]:

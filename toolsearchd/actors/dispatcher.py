@@ -23,7 +23,7 @@ from toolsearchd.actors.hooks import Hooks
 from toolsearchd.actors.journal import Journal
 from toolsearchd.actors.sender import OnProgress, Sender
 from toolsearchd.actors.spill import Spill
-from toolsearchd.dispatch.entry import Entry, EntryState, Outcome
+from toolsearchd.dispatch.entry import Batch, Entry, EntryState, Outcome
 from toolsearchd.dispatch.failures import Failures
 from toolsearchd.dispatch.parallel import Footprint, may_join
 from toolsearchd.dispatch.queue import INDETERMINATE_BY_STOP, Queue
@@ -31,7 +31,8 @@ from toolsearchd.dispatch.shapes import CallRequest
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.guard import guarded
 from toolsearchd.limits import Limits
-from toolsearchd.protocol.plain import is_carried, plain
+from toolsearchd.protocol.framing import is_carried
+from toolsearchd.values import representable
 
 _ENDED_AT_ONCE = 16  # of stopped entries, recorded in one go
 
@@ -106,6 +107,7 @@ class Dispatcher:
         if self._draining or self._nursery is None:
             raise ToolsearchdError("SHUTTING_DOWN", "the daemon is stopping and takes no new calls")
         batch = caller.queue.submit(key, [request.name for request in requests])
+        caller.account.open(batch)
         self._queues.add(caller.queue)
         guard.start(
             self._nursery,
@@ -132,6 +134,7 @@ class Dispatcher:
     def leave(self, caller: Caller) -> None:
         """The caller is gone: what waits is interrupted, its prompts are withdrawn; what runs goes on to its
         end, unheard."""
+        caller.account.close()
         stopped = caller.queue.stop()
         for entry in stopped.interrupted:
             self._give_up(entry)
@@ -181,7 +184,7 @@ class Dispatcher:
         batch, beside = entries[0].batch, _Beside(self._limits.entries_at_once)
         async with trio.open_nursery() as nursery:
             for entry, request in zip(entries, requests, strict=True):
-                passage = Passage(caller, entry)
+                passage = Passage(caller, entry, self._journal.life)
                 with guarded("carrying out a call", partial(self._fail, passage)):
                     is_open = entry.state is EntryState.QUEUED
                     if entry.index and (is_open or entry.index % _ENDED_AT_ONCE == 0):
@@ -192,8 +195,31 @@ class Dispatcher:
                         self._tell_end(passage)
         if not caller.queue.batches:
             self._queues.discard(caller.queue)
-        with guarded("delivering a reply", deliver):
-            deliver(await self._spill.fit_frame(caller.session_id, batch.reply()))
+        await self._deliver(caller, batch, deliver)
+
+    async def _deliver(self, caller: Caller, batch: Batch, deliver: Deliver) -> None:
+        """Gives the reply to the wire; a large one when the caller has read what came before."""
+        account = caller.account
+        try:
+            with guarded("delivering a reply", deliver):
+                if account.is_closed:
+                    deliver(batch.reply())
+                elif account.is_small(batch):
+                    deliver(await self._fitted(caller, batch))
+                else:
+                    async with account.one_reply:
+                        await account.wait_read(batch)
+                        deliver(await self._fitted(caller, batch))
+        finally:
+            account.settle(batch)
+            batch.let_go()
+
+    async def _fitted(self, caller: Caller, batch: Batch) -> dict[str, Any]:
+        """The batch's reply, within a frame."""
+        account = caller.account
+        return await self._spill.fit_frame(
+            caller.session_id, batch.reply(), batch.parked, lambda: account.is_closed
+        )
 
     def _fail(self, passage: Passage, error: ToolsearchdError) -> None:
         """A bug has ended the entry, unless it had its outcome before."""
@@ -233,6 +259,7 @@ class Dispatcher:
 
         def started() -> None:
             self._publish("sent", caller, entry)
+            self._journal.record("sent", self._record(passage))
 
         guard.start(nursery, "carrying out a call", run, tell=partial(self._fail, passage))
 
@@ -285,7 +312,7 @@ def _carried(outcome: Outcome) -> Outcome:
     """With an error that a frame can carry: what a model or a server wrote may stand in it."""
     if outcome.error is None or is_carried(outcome.error):
         return outcome
-    return Outcome(error=plain(outcome.error), spilled=outcome.spilled)
+    return Outcome(error=representable(outcome.error), spilled=outcome.spilled)
 
 
 _SHUTDOWN = ToolsearchdError("INTERRUPTED", "the daemon stopped before this entry was sent; nothing happened")

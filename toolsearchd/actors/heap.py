@@ -11,6 +11,8 @@ import gc
 
 _GROWTH = 1.25  # of the catalog since the last time; fewer new tools are not worth it
 _TOOLS = 1_000
+_M_MMAP_THRESHOLD = -3  # of malloc.h
+_LARGE_BYTES = 256 * 1024
 
 
 class Heap:
@@ -18,7 +20,12 @@ class Heap:
 
     def __init__(self) -> None:
         self._tools = 0
-        self._malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # musl has none
+        libc = ctypes.CDLL(None)
+        self._malloc_trim = getattr(libc, "malloc_trim", None)  # musl has none
+        if (mallopt := getattr(libc, "mallopt", None)) is not None:
+            # Large blocks go back to the system when they are freed. By default the first large one that is
+            # freed raises the bound to its size, and results of 8 MiB leave holes in the heap from then on.
+            mallopt(_M_MMAP_THRESHOLD, _LARGE_BYTES)
 
     def started(self) -> None:
         """Imports and tables are done with: they stay until the end. Collections begin, if they were off."""

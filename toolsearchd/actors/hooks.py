@@ -23,9 +23,10 @@ from toolsearchd.config.settings import Hook, Settings
 from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.dispatch.hooks import Answer, HookFault, HookKind, is_meant, read_answer
 from toolsearchd.errors import ToolsearchdError
-from toolsearchd.protocol.plain import ENCODING_ERRORS, plain
+from toolsearchd.protocol.framing import ENCODING_ERRORS
 from toolsearchd.system import children
 from toolsearchd.system.marker import COMMAND
+from toolsearchd.values import representable
 
 log = logging.getLogger(__name__)
 
@@ -178,7 +179,7 @@ def _written(kind: HookKind, question: dict[str, Any]) -> bytes:
         return msgspec.json.encode(question)
     except ENCODING_ERRORS as error:
         if kind == "post_call":
-            return msgspec.json.encode(plain(question))
+            return msgspec.json.encode(representable(question))
         raise ToolsearchdError(
             "INVALID_ARGUMENTS", f"the arguments have no JSON form, nothing was sent: {error}"
         ) from error

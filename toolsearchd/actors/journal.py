@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import os
+import secrets
 import stat
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
@@ -19,10 +20,12 @@ from typing import Any
 import msgspec
 import trio
 
+from toolsearchd.actors.unanswered import NAMED, Unanswered, read_unanswered
 from toolsearchd.config.settings import Journal as JournalSettings
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
-from toolsearchd.protocol.plain import ENCODING_ERRORS, plain
+from toolsearchd.protocol.framing import ENCODING_ERRORS
+from toolsearchd.values import representable
 
 log = logging.getLogger(__name__)
 
@@ -55,17 +58,23 @@ class Journal:
         self._settings = settings
         self._now = now
         self._in_thread = in_thread
+        self._limits = limits
+        self.life = secrets.token_hex(4)  # of this daemon: the calls of another one begin with another word
+        self.unanswered: list[Unanswered] = []  # what earlier ones sent and never heard the end of
+        self._urgent = trio.Event()  # somebody waits for a record
         self._send, self._receive = trio.open_memory_channel[bytes | _Awaited](limits.journal_records)
         self._unsaid = 0  # dropped since the journal last said so
         self.dropped = 0
         self.error = ""  # why it can't be written; empty: it can
 
     def summary(self) -> dict[str, Any]:
-        """`files`, oldest first; how many records were dropped; why it can't be written, or empty."""
+        """`files`, oldest first; how many records were dropped; why it can't be written, or empty; the calls
+        of earlier daemons that never ended, of the last day."""
         return {
             "files": [str(path) for path in self._file.paths(self._settings().keep)],
             "dropped": self.dropped,
             "error": self.error,
+            "unanswered": [msgspec.to_builtins(call) for call in self.unanswered],
         }
 
     @property
@@ -83,6 +92,7 @@ class Journal:
         """Returns when the record is on the disk. Raises AUDIT_UNAVAILABLE; cancelled, the record may be
         written all the same."""
         awaited = _Awaited(self._line(step, fields))
+        self._urgent.set()
         await self._send.send(awaited)
         await awaited.done.wait()
         if awaited.error:
@@ -96,13 +106,48 @@ class Journal:
         """Writes, until cancelled; what was received by then is written."""
         task_status.started()
         try:
+            await self._name_unanswered()
             while True:
-                await self._write([await self._receive.receive(), *self._come()])
+                first = await self._receive.receive()
+                if not isinstance(first, _Awaited):
+                    with trio.CancelScope(shield=True), trio.move_on_after(self._limits.journal_gather_s):
+                        await self._urgent.wait()
+                self._urgent = trio.Event()
+                await self._write([first, *self._come()])
         finally:
             with trio.CancelScope(shield=True), trio.move_on_after(2):
                 if rest := self._come():
                     await self._write(rest)
             self._file.close()
+
+    async def _name_unanswered(self) -> None:
+        """What earlier daemons sent and never heard the end of is a record of its own, once."""
+        found: tuple[list[Unanswered], list[Unanswered]] = ([], [])
+
+        def read() -> None:
+            nonlocal found
+            found = read_unanswered(
+                self._file.paths(self._settings().keep),
+                life=self.life,
+                now=self._now(),
+                max_bytes=self._limits.journal_tail_bytes,
+            )
+
+        try:
+            await self._in_thread(read)
+        except OSError as error:
+            log.warning("the journal can't be read, calls without an end are not known: %s", error)
+            return
+        new, named = found
+        for call in new:
+            log.warning(
+                "%s of %s was sent at %s by an earlier daemon and never answered: it may have happened",
+                call.tool,
+                call.session,
+                call.sent_at,
+            )
+            self.record(NAMED, msgspec.to_builtins(call))
+        self.unanswered = [*named, *new]
 
     def _come(self) -> list[bytes | _Awaited]:
         found: list[bytes | _Awaited] = []
@@ -163,7 +208,7 @@ def _written(value: object) -> str:
     try:
         return ascii(value)
     except (ValueError, RecursionError):
-        return ascii(plain(value))
+        return ascii(representable(value))
 
 
 class JournalFile:

@@ -15,7 +15,9 @@ from collections.abc import Iterable
 
 import trio
 
+from toolsearchd import guard
 from toolsearchd.disclosure.sanitise import plain_line
+from toolsearchd.guard import guarded
 from toolsearchd.limits import Limits
 from toolsearchd.system import children, looks, processes
 from toolsearchd.system.marker import Mark, mark_in
@@ -43,8 +45,8 @@ class Orphans:
         task_status.started()
         try:
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._sweep)
-                nursery.start_soon(self._reap)
+                guard.start(nursery, "ending what a dead daemon left", self._sweep)
+                guard.start(nursery, "collecting what has ended", self._reap)
                 await self._watch()
         finally:
             with trio.CancelScope(shield=True), trio.move_on_after(_END_S):
@@ -109,12 +111,14 @@ class Orphans:
                 continue
             for pause_s in _AFTER_START_S:
                 await trio.sleep(pause_s)
-                await self._look()
+                with guarded("looking at what servers started"):
+                    await self._look()
             while not news.is_set() and not self._is_idle():
                 with trio.move_on_after(self._limits.orphan_look_s):
                     await news.wait()
                     break
-                await self._look()
+                with guarded("looking at what servers started"):
+                    await self._look()
 
     def _is_idle(self) -> bool:
         return looks.household.is_empty and not self._strays

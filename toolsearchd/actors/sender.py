@@ -13,6 +13,7 @@ from typing import Any
 import trio
 
 from toolsearchd import guard
+from toolsearchd.actors.account import Claim
 from toolsearchd.actors.admission import Admission, Passage, Upstream, refused
 from toolsearchd.actors.hooks import Hooks
 from toolsearchd.actors.spill import Spill
@@ -113,10 +114,14 @@ class Sender:
     ) -> None:
         tool = passage.tool
         assert tool is not None
+        told: Outcome | None = None
 
         def end(outcome: Outcome) -> None:
+            nonlocal told
+            told = outcome
             if not flight.end(outcome):
                 self.late_answers += 1
+                self._spill.drop(passage.caller.session_id, outcome)
 
         def refuse(error: ToolsearchdError) -> None:
             end(refused(passage.caller, error))
@@ -126,8 +131,9 @@ class Sender:
             outcome = await self._answered(passage, request, check, on_progress)
             if passage.sent:
                 outcome = await self._hooked(passage, tool, outcome)
-                outcome = await self._spill.fitted(passage.caller.session_id, outcome)
+                outcome = await self._fitted(passage, tool, outcome)
             end(outcome)
+        passage.caller.account.end(passage.entry, late=flight.outcome is not told)
         self._flights.pop(passage.entry, None)
 
     async def _answered(
@@ -137,26 +143,49 @@ class Sender:
         check: Callable[[], None],
         on_progress: OnProgress | None,
     ) -> Outcome:
-        """The outcome of the send. Where the policy has come to ask meanwhile, a person is asked, off the
-        server's slots, and the send tried again. Raises what refuses it then."""
+        """The outcome of the send. Where the policy has come to ask meanwhile, a person is asked; where the
+        session holds too much, its reading is waited for; both off the server's slots, and then the send is
+        tried again. Raises what refuses it then."""
         tool = passage.tool
         assert tool is not None
         while True:
             try:
                 return _outcome_of(tool, await self._answer(passage, tool, check, on_progress))
             except ToolsearchdError as error:
-                if passage.sent or not passage.lacks_leave:
+                if passage.sent or not (passage.lacks_leave or passage.lacks_room):
                     return refused(passage.caller, error)
-            await self._admission.wait_leave(passage, request)
+            if passage.lacks_room:
+                await passage.caller.account.wait_room(passage.entry, tool.public_name)
+            else:
+                await self._admission.wait_leave(passage, request)
 
     def _start(self, passage: Passage, request: CallRequest, started: Callable[[], None]) -> None:
         """The last look, right before a send. Raises what keeps the request back."""
         entry = passage.entry
         if entry.state is EntryState.ENDED or entry.stopping:
             raise ToolsearchdError("INTERRUPTED", "stopped before it was sent")
+        self._check_room(passage)
         self._admission.check(passage, request)
         if passage.caller.queue.start(entry):  # else it is sent for the second time
+            assert passage.tool is not None
+            passage.caller.account.send(entry, passage.tool.public_name)
             started()
+
+    def _check_room(self, passage: Passage) -> None:
+        """Raises BUSY, with `lacks_room` set, where the session holds as much as it may."""
+        assert passage.tool is not None
+        name = passage.tool.public_name
+        passage.lacks_room = not passage.sent and not passage.caller.account.has_room(passage.entry, name)
+        if passage.lacks_room:
+            raise ToolsearchdError("BUSY", "the session holds results that it has not read")
+
+    async def _fitted(self, passage: Passage, tool: Tool, outcome: Outcome) -> Outcome:
+        """The outcome as it may be held: in memory while the session has room for it, else in a file."""
+        account = passage.caller.account
+        if account.is_closed:  # nobody is there to be told
+            return Outcome(response={"content": []}) if outcome.error is None else outcome
+        claim = Claim(account, passage.entry, tool.public_name)
+        return await self._spill.fitted(passage.caller.session_id, outcome, claim)
 
     async def _hooked(self, passage: Passage, tool: Tool, outcome: Outcome) -> Outcome:
         """What the caller is told, behind the hooks. Raises what keeps the outcome back."""

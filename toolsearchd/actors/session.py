@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from toolsearchd.actors.account import Account
 from toolsearchd.actors.activity import Activity
 from toolsearchd.actors.approver import Approver
 from toolsearchd.actors.dispatcher import Deliver, Dispatcher
@@ -70,6 +71,7 @@ class Session:
         self.key, self._choice = key_of(standing, told)
         self._keyed: tuple[tuple[Standing, Told, str], tuple[ViewKey, Choice]] | None = None
         self.queue = Queue(limits.queued_entries)
+        self.account = Account(limits)
         self._evaluator = evaluator
         self._dispatcher = dispatcher
         self._approver = approver
@@ -90,7 +92,6 @@ class Session:
         self.emit: Callable[[str, dict[str, Any]], None] | None = None  # how its wire sends an event
         self.ask: Callable[[str, dict[str, Any]], None] | None = None  # … one that is not to be dropped
         self.client_side: Any = None  # its client, as servers ask it for something, where its wire can
-        self.unread_bytes: Callable[[], int] = lambda: 0  # what its wire holds for it
 
     # --- what the dispatcher asks ---------------------------------------------------------------
 
@@ -372,7 +373,8 @@ class Session:
             "listing_form": held.fields["listing_form"] if held else None,
             "why": f"{held.why if held else 'has not asked for its tools yet'} ({self._choice.why})",
             "open": len(self.queue.batches),
-            "unread_bytes": self.unread_bytes(),
+            "outstanding_bytes": self.account.outstanding,
+            "unread_bytes": self.account.unread(),
             "uptime_s": round(time.monotonic() - self._opened_at, 1),
             "searches": self.searches,
             "searches_without_call": self._history.without_call,

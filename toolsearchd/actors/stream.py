@@ -40,6 +40,7 @@ class PeerStream:
         self._closed = False
         self.outbox_bytes = 0
         self.bytes_sent = 0
+        self.on_taken: Callable[[], None] = lambda: None  # the peer has read on, or is gone
 
     async def receive(self) -> bytes:
         """Some bytes, or b"" at the peer's end of stream. A reset counts as the end."""
@@ -132,6 +133,7 @@ class PeerStream:
         self.outbox_bytes = 0
         self._work.set()
         self._drained.set()
+        self.on_taken()
         trio.lowlevel.notify_closing(self._sock)
         self._sock.close()
 
@@ -150,6 +152,7 @@ class PeerStream:
                     raise PeerStalledError(f"nothing read for {self._limits.write_stall_s:g} s")
                 continue
             self.outbox_bytes -= sent
+            self.on_taken()
             if sent == len(self._outbox[0]):
                 self._outbox.popleft()
             else:

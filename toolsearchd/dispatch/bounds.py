@@ -9,6 +9,8 @@ from __future__ import annotations
 from math import isfinite
 from typing import Any
 
+import msgspec
+
 from toolsearchd.dispatch.schema import IN_PLACE, IN_PLACE_LISTS, IN_PLACE_MAPS, Schema, is_backtracking
 from toolsearchd.limits import Limits
 
@@ -57,12 +59,27 @@ def count_nodes(value: Any, most: int) -> int:
     return nodes
 
 
-def foreign_part(value: Any) -> tuple[tuple[str | int, ...], str] | None:
+def is_json(value: Any) -> bool:
+    """Can JSON carry all of it? For values of any size, at the encoders' speed; `foreign_part` has the place.
+
+    One that nests too deeply to be looked at counts as JSON: no encoder takes it, and the send says so.
+    """
+    try:
+        msgspec.msgpack.encode(value)  # has no number past 64 bits
+        return bool(msgspec.json.decode(msgspec.json.encode(value)) == value)
+    except RecursionError:
+        return True
+    except (ValueError, TypeError, OverflowError):
+        return False
+
+
+def foreign_part(value: Any, most: int | None = None) -> tuple[tuple[str | int, ...], str] | None:
     """Path and name of a part that JSON can't carry: MessagePack has bytes, times, any key, NaN; text may
-    hold half a surrogate pair, and an integer more digits than MessagePack and most servers take. For
-    measured values."""
+    hold half a surrogate pair, and an integer more digits than MessagePack and most servers take. Gives up
+    after `most` values; without it, for measured ones."""
     waiting: list[tuple[Any, Any]] = [(value, ())]
-    while waiting:
+    while waiting and most != 0:
+        most = None if most is None else most - 1
         item, path = waiting.pop()
         what = ""
         if isinstance(item, dict):

@@ -16,12 +16,21 @@ class EntryState(Enum):
     ENDED = "ended"  # has its one outcome
 
 
+class Parked(msgspec.Struct, frozen=True, kw_only=True):
+    """A result that waits in a file to be delivered; what stands in its place says so."""
+
+    handle: str
+    bytes: int  # that it takes in a frame
+    spilled: dict[str, Any] | None  # as it is where the result is delivered whole
+
+
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """What became of an entry: a response, or an error with a code. Exactly one of the two is set."""
 
     response: dict[str, Any] | None = None  # the tool's own result, MCP's `CallToolResult` as a map
     error: dict[str, Any] | None = None  # {code, message, …}
     spilled: dict[str, Any] | None = None  # {handle, path, bytes} of the whole, where it was clipped
+    parked: Parked | None = None
 
     @staticmethod
     def failed(error: ToolsearchdError) -> Outcome:
@@ -65,6 +74,18 @@ class Batch:
     @property
     def ended(self) -> bool:
         return not self.open
+
+    @property
+    def parked(self) -> dict[int, Parked]:
+        """The results that wait in files, by slot."""
+        outcomes = {entry.index: entry.outcome for entry in self.entries if entry.outcome is not None}
+        return {at: outcome.parked for at, outcome in outcomes.items() if outcome.parked is not None}
+
+    def let_go(self) -> None:
+        """The reply is with the wire. Entries and batch hold each other, and would hold their outcomes until
+        the collector finds the circle."""
+        for entry in self.entries:
+            entry.outcome = None
 
     def reply(self) -> dict[str, Any]:
         """The reply of a batch that has ended: results in slot order, and the counts."""

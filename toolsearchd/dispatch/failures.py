@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from toolsearchd.dispatch.entry import Outcome
 from toolsearchd.dispatch.shapes import CallRequest
@@ -37,7 +38,7 @@ class Failures:
         self._times[key] = times
         while len(self._times) > _REMEMBERED:
             self._times.popitem(last=False)
-        return outcome if times < TOLD_FROM else Outcome(error=_told(outcome.error, times))
+        return outcome if times < TOLD_FROM else replace(outcome, error=_told(outcome.error, times))
 
 
 def _told(error: Mapping[str, Any], times: int) -> dict[str, Any]:

@@ -25,12 +25,21 @@ from toolsearchd.limits import Limits
 from toolsearchd.protocol.messages import Hello
 
 
+class Account(Protocol):
+    """What is held for a session: `unread` says what its wire holds, `changed` is called as that shrinks."""
+
+    unread: Callable[[], int]
+
+    def changed(self) -> None: ...
+
+
 class Session(Protocol):
     """An agent's session, as far as the door drives it."""
 
     events: set[str]
     client_side: Any  # who is asked what a server asks, while this session's calls are with it
     emit: Callable[[str, dict[str, Any]], None] | None
+    account: Account
 
     @property
     def view(self) -> View: ...
@@ -59,7 +68,11 @@ class Session(Protocol):
 
 
 class PeerStream(Protocol):
-    """The connection: `receive` gives b"" at its end, `send_nowait` queues what the peer does not take."""
+    """The connection: `receive` gives b"" at its end, `send_nowait` queues what the peer does not take, and
+    `on_taken` is called when it takes some of that."""
+
+    outbox_bytes: int
+    on_taken: Callable[[], None]
 
     async def receive(self) -> bytes: ...
     def send_nowait(self, data: bytes) -> None: ...

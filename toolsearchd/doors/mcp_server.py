@@ -69,6 +69,7 @@ class McpSession:
         servers: Servers,
         watches: Watches,
     ) -> None:
+        self._stream = stream
         self._open_session = open_session
         self._close_session = close_session
         self._limits = limits
@@ -181,6 +182,8 @@ class McpSession:
                 session.events.add("catalog_changed")
                 session.emit = self._hear
                 session.client_side = self._client
+                session.account.unread = self._unread_bytes
+                self._stream.on_taken = session.account.changed
                 self._session = session
             finally:
                 self._opening.set()
@@ -197,6 +200,11 @@ class McpSession:
         if self._session is None:
             raise ToolsearchdError("WRONG_STATE", "the session begins with `initialize`")
         return self._session
+
+    def _unread_bytes(self) -> int:
+        """What the stream holds, and room for a reply that is on its way to it."""
+        is_coming = any(call.reply is not None for _, call in self._calls.values())
+        return self._stream.outbox_bytes + (self._limits.frame_bytes if is_coming else 0)
 
     # --- changes --------------------------------------------------------------------------------
 
@@ -293,6 +301,7 @@ class McpSession:
         finally:
             if self._calls.get(request_id) == (key, call):
                 del self._calls[request_id]
+                session.account.changed()
             if call.reply is None and not goes_on and not self._source.ended:
                 self._stop(key)
 

@@ -8,7 +8,7 @@ wrote it (a tool's result may link to one) is understood where one granted serve
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import quote, unquote
 
@@ -16,6 +16,7 @@ import trio
 
 from toolsearchd import guard
 from toolsearchd.catalog.naming import door_name
+from toolsearchd.catalog.pages import Pages, json_bytes
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 
@@ -95,7 +96,14 @@ class Offers:
         async with trio.open_nursery() as nursery:
             for server in servers:
                 guard.start(nursery, "asking a server what it offers", ask, server)
-        listed = [(server, item) for server in servers for item in found.get(server, ())]
+        room = self._limits.offered_bytes
+        listed: list[tuple[str, dict[str, Any]]] = []
+        for server, item in ((name, item) for name in servers for item in found.get(name, ())):
+            room -= json_bytes(item) or 0
+            if room < 0:
+                log.warning("%s: what is behind item %d is left out: too long", kind.method, len(listed))
+                break
+            listed.append((server, item))
         self._listed[kind.method] = listed
         if kind is PROMPTS:
             self._prompts = {
@@ -105,26 +113,26 @@ class Offers:
         return [item | {kind.key: uri_here(server, item[kind.key])} for server, item in listed]
 
     async def _items(self, server: str, kind: Kind) -> list[dict[str, Any]]:
+        """What came within `offers_timeout_s` of all its pages, up to the limits."""
         items: list[dict[str, Any]] = []
-        cursor: Any = None
-        seen = set()
+        pages = Pages(self._limits, self._limits.offers_bytes)
+        cursor: str | None = None
         try:
-            for _ in range(self._limits.list_pages):
-                params = {} if cursor is None else {"cursor": cursor}
-                page = await self._request(server, kind.method, params, self._limits.offers_timeout_s)
-                given = page.get(kind.field)
-                items += (item for item in given if _is_named(item, kind)) if isinstance(given, list) else ()
-                cursor = page.get("nextCursor")
-                if (
-                    not isinstance(cursor, str)
-                    or cursor in seen
-                    or len(items) > self._limits.tools_per_server
-                ):
-                    break
-                seen.add(cursor)
+            with trio.move_on_after(self._limits.offers_timeout_s) as patience:
+                while True:
+                    params = {} if cursor is None else {"cursor": cursor}
+                    page = await self._request(server, kind.method, params, self._limits.offers_timeout_s)
+                    given = page.get(kind.field)
+                    items += (item for item in _fitting(given, kind, pages))
+                    cursor = pages.turn(page.get("nextCursor"))
+                    if cursor is None or len(items) > self._limits.tools_per_server:
+                        break
         except ToolsearchdError as error:
             if error.fields.get("server_code") != _METHOD_NOT_FOUND:
                 log.warning("%s of server %s: %s", kind.method, server, error.message)
+        cut = f"not all came within {self._limits.offers_timeout_s:g} s" if patience.cancelled_caught else ""
+        if cut := cut or pages.cut:
+            log.warning("%s of server %s: the rest is left out: %s", kind.method, server, cut)
         return items[: self._limits.tools_per_server]
 
     # --- items ------------------------------------------------------------------------------------
@@ -229,6 +237,16 @@ def uri_there(uri: str) -> tuple[str, str]:
 def _content_here(server: str, content: Any) -> Any:
     uri = content.get("uri") if isinstance(content, dict) else None
     return content | {"uri": uri_here(server, uri)} if isinstance(uri, str) else content
+
+
+def _fitting(given: Any, kind: Kind, pages: Pages) -> Iterator[dict[str, Any]]:
+    """The items of a page that can be used, up to the first that finds no room."""
+    for item in given if isinstance(given, list) else ():
+        size = json_bytes(item) if _is_named(item, kind) else None
+        if size is not None:
+            if not pages.admits(size):
+                return
+            yield item
 
 
 def _is_named(item: Any, kind: Kind) -> bool:

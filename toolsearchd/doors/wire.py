@@ -30,7 +30,7 @@ from pydantic import BaseModel, ValidationError
 from toolsearchd.doors.lines import LineDecoder, id_in, mend
 from toolsearchd.doors.mcp import PeerStream
 from toolsearchd.limits import Limits
-from toolsearchd.protocol.plain import plain
+from toolsearchd.values import representable
 
 RequestId = int | str
 
@@ -109,7 +109,7 @@ def _line(message: JSONRPCMessage) -> bytes:
     fields = {name: getattr(message, name) for name in message.model_fields_set}
     if isinstance(error := fields.get("error"), BaseModel):
         fields["error"] = {name: getattr(error, name) for name in error.model_fields_set}
-    return msgspec.json.encode(plain(fields)) + b"\n"
+    return msgspec.json.encode(representable(fields)) + b"\n"
 
 
 class MessageSource:

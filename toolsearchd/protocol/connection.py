@@ -3,7 +3,7 @@
 `AgentConnection.receive(data)` returns what the daemon should do next: a `Hello`, a request to serve, or a
 `Refusal` to send back. A peer's violation gives a final `Refusal` (`close=True`) and nothing after it.
 Replies and events are encoded here too, so that only this package knows the wire; encoding never fails: see
-`plain`.
+`representable`.
 
 `ControlConnection` is the same without a hello.
 """
@@ -17,7 +17,7 @@ import msgspec
 
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
-from toolsearchd.protocol.framing import FrameDecoder, encode_frame
+from toolsearchd.protocol.framing import ENCODING_ERRORS, FrameDecoder, encode_frame
 from toolsearchd.protocol.messages import (
     AgentMessage,
     Bye,
@@ -33,7 +33,7 @@ from toolsearchd.protocol.messages import (
     control_decoder,
 )
 from toolsearchd.protocol.odd_texts import odd_texts_as_bytes
-from toolsearchd.protocol.plain import ENCODING_ERRORS, plain
+from toolsearchd.values import representable
 
 _CONTROL_REPLY_BYTES = 64 * 1024 * 1024  # what our clients take: the doctor has a line per odd tool
 
@@ -61,7 +61,7 @@ def _frame(message: dict[str, Any]) -> bytes:
     try:
         return encode_frame(message)
     except ENCODING_ERRORS:
-        return encode_frame(plain(message))
+        return encode_frame(representable(message))
 
 
 class Wire:
@@ -73,7 +73,8 @@ class Wire:
         self._limits = limits
         self._max_reply_bytes = max_reply_bytes
         self._frames = FrameDecoder(max_frame_bytes)
-        self._open: set[RequestId] = set()
+        self._open: dict[RequestId, int] = {}  # id → bytes of its frame
+        self._open_bytes = 0
         self._closed = False
 
     @property
@@ -100,7 +101,7 @@ class Wire:
 
     def finish(self, request_id: RequestId) -> None:
         """The request was answered: its id is free again."""
-        self._open.discard(request_id)
+        self._open_bytes -= self._open.pop(request_id, 0)
 
     def result(self, request_id: RequestId, fields: dict[str, Any]) -> bytes:
         """The reply; one that no frame holds is an error instead."""
@@ -118,11 +119,12 @@ class Wire:
 
     def _accept(self, payload: bytes) -> Any:
         try:
-            return self._admit(self._decoded(payload))
+            message = self._decoded(payload)
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
             return self._violation(
                 ToolsearchdError("BAD_MESSAGE", f"not a message of this protocol: {error}")
             )
+        return self._admit(message, len(payload))
 
     def _decoded(self, payload: bytes) -> Any:
         try:
@@ -135,11 +137,13 @@ class Wire:
                 raise
             return self.decoder.decode(readable)
 
-    def _admit(self, message: Any) -> Any:
-        """A decoded message: what it becomes in this state."""
-        return self._open_request(message)
+    def _admit(self, message: Any, size: int) -> Any:
+        """A decoded message of so many bytes: what it becomes in this state."""
+        return self._open_request(message, size)
 
-    def _open_request(self, request: Request | ControlRequest) -> Request | ControlRequest | Refusal:
+    def _open_request(
+        self, request: Request | ControlRequest, size: int
+    ) -> Request | ControlRequest | Refusal:
         if request.id in self._open:
             error = ToolsearchdError("DUPLICATE_ID", f"a request with id {request.id!r} is still open")
             return Refusal(error_frame(request.id, error), close=False)
@@ -148,7 +152,11 @@ class Wire:
         if len(self._open) >= self._limits.open_requests and not unbound:
             error = ToolsearchdError("BUSY", f"{len(self._open)} requests are open; wait for a reply first")
             return Refusal(error_frame(request.id, error), close=False)
-        self._open.add(request.id)
+        if self._open and self._open_bytes + size > self._limits.outstanding_bytes and not unbound:
+            words = f"the open requests take {self._open_bytes} bytes; wait for a reply first"
+            return Refusal(error_frame(request.id, ToolsearchdError("BUSY", words)), close=False)
+        self._open[request.id] = size
+        self._open_bytes += size
         return request
 
     def _violation(self, error: ToolsearchdError) -> Refusal:
@@ -175,12 +183,12 @@ class AgentConnection(Wire):
         self._closed = True
         return self._frames.take_rest()
 
-    def _admit(self, message: Any) -> Any:
+    def _admit(self, message: Any, size: int) -> Any:
         if isinstance(message, Hello):
             return self._greet(message)
         if not self._greeted:
             return self._violation(ToolsearchdError("WRONG_STATE", "a request before hello"))
-        return self._open_request(message)
+        return self._open_request(message, size)
 
     def _greet(self, hello: Hello) -> Hello | Refusal:
         if self._greeted:

@@ -29,6 +29,7 @@ _NOT_SENT = frozenset(
             "INTERRUPTED",
         ),
         *("DENIED", "NO_APPROVER", "BAD_CONFIG"),  # the policy's word at the send
+        "BUSY",  # the caller holds as much as it may
     )
 )
 _ANSWERS = frozenset(("INPUT_REQUIRED", "UNSUPPORTED"))  # not what was asked for, from a server that works

@@ -22,9 +22,11 @@ from mcp.shared.subscriptions import event_to_notification
 from mcp_types import (
     INVALID_REQUEST,
     ClientCapabilities,
+    DiscoverResult,
     ElicitationCapability,
     FormElicitationCapability,
     Implementation,
+    InitializeResult,
     RootsCapability,
     SamplingCapability,
 )
@@ -36,9 +38,10 @@ from toolsearchd.config.model import ServerSpec
 from toolsearchd.disclosure.sanitise import clean_json, plain_line
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
-from toolsearchd.protocol.plain import ENCODING_ERRORS
+from toolsearchd.protocol.framing import ENCODING_ERRORS
 from toolsearchd.upstream.answers import BAD_LINE_CODE, TOO_LARGE_CODE, call_result
 from toolsearchd.upstream.asking import ASKED, TOLD, Client
+from toolsearchd.upstream.introduction import lean_discover, lean_info, lean_initialize
 from toolsearchd.upstream.listing import Listing, ListingCheck
 from toolsearchd.upstream.lost import PERHAPS, LostError
 from toolsearchd.values import representable
@@ -56,7 +59,6 @@ _KINDS_CHARS = 200
 _TOOLS_AT_ONCE = 20  # checked before others have their turn
 _INPUT_ROUNDS = 16  # of one request: a person fills in no more forms for it
 _SENT_DEPTH = 240  # the SDK's encoder gives up at 255 levels, a message's own included
-_MORE_PAGES = 1  # what is counted as left out where nobody knows how many
 
 
 class Transport(Protocol):
@@ -82,7 +84,7 @@ class Connection:
 
     @property
     def server_info(self) -> str:
-        info = self.session.server_info
+        info = self.session.server_info  # clipped when it came
         return f"{info.name} {info.version}" if info else ""
 
     @property
@@ -92,34 +94,34 @@ class Connection:
         return frozenset(said.model_dump(exclude_none=True)) if said else frozenset()
 
     async def list_tools(self, spec: ServerSpec, *, timeout_s: float) -> Listing:
-        """All pages, or an error: never a partial list. Raises `ToolsearchdError`."""
+        """All pages within `timeout_s`, or an error: never a partial list, but where it is too long, and then
+        it says so. Raises `ToolsearchdError`."""
         check = ListingCheck(spec, self._limits)
-        cursor: str | None = None
-        seen: set[str] = set()
-        unread = 0
-        for _ in range(self._limits.list_pages):
-            tools, cursor = await self._page(cursor, timeout_s)
-            for at, _ in enumerate(check.take(tools)):
-                if at % _TOOLS_AT_ONCE == _TOOLS_AT_ONCE - 1:
-                    await trio.lowlevel.checkpoint()
-            if cursor is None or cursor in seen or check.seen > self._limits.tools_per_server:
-                break
-            seen.add(cursor)
-        else:
-            unread = _MORE_PAGES
-        return check.listing(unread=unread)
+        with trio.move_on_after(timeout_s):
+            cursor: str | None = None
+            while True:
+                tools, after = await self._page(cursor, timeout_s)
+                for at, _ in enumerate(check.take(tools)):
+                    if at % _TOOLS_AT_ONCE == _TOOLS_AT_ONCE - 1:
+                        await trio.lowlevel.checkpoint()
+                cursor = check.turn(after)
+                if cursor is None:
+                    return check.listing()
+        raise ToolsearchdError(
+            "INDETERMINATE", f"its tools were not all listed within {timeout_s:g} s ({check.seen} by then)"
+        )
 
-    async def _page(self, cursor: str | None, timeout_s: float) -> tuple[list[Any], str | None]:
+    async def _page(self, cursor: str | None, timeout_s: float) -> tuple[list[Any], Any]:
         try:
             page = await self._request("tools/list", {"cursor": cursor} if cursor else {}, timeout_s)
         except ToolsearchdError as error:
             if error.fields.get("server_code") == _METHOD_NOT_FOUND and cursor is None:
                 return [], None  # a server of resources or prompts only
             raise
-        tools, next_cursor = page.get("tools"), page.get("nextCursor")
+        tools = page.get("tools")
         if not isinstance(tools, list):
             raise ToolsearchdError("SERVER_ERROR", "its tools/list answer holds no list of tools")
-        return tools, next_cursor if isinstance(next_cursor, str) and next_cursor else None
+        return tools, page.get("nextCursor")
 
     async def call(
         self,
@@ -187,7 +189,10 @@ class Connection:
         # Our own clock and not the SDK's: its error for a timeout looks like one that a server may send.
         with trio.move_on_after(timeout_s):
             try:
-                return await self.session._dispatcher.send_raw_request(method, message["params"], options)  # type: ignore[arg-type]
+                told = await self.session._dispatcher.send_raw_request(method, message["params"], options)  # type: ignore[arg-type]
+                result = dict(told)
+                told.clear()  # the SDK's reader holds the last message until the next one comes
+                return result
             except MCPError as error:
                 raise self._as_ours(error, method) from error
         raise ToolsearchdError("INDETERMINATE", f"no answer to {method} within {timeout_s:g} s{PERHAPS}")
@@ -291,6 +296,7 @@ async def open_connection(
             _Session(
                 on_asked,
                 on_told,
+                limits,
                 dispatcher=_Dispatcher(read, write, lost),
                 message_handler=on_message,
                 client_info=Implementation(name="toolsearchd", version=__version__),
@@ -307,10 +313,21 @@ async def open_connection(
 class _Session(ClientSession):
     """Passes on, as plain maps, what the server asks and tells."""
 
-    def __init__(self, on_asked: OnAsked, on_told: OnTold, **options: Any) -> None:
+    def __init__(self, on_asked: OnAsked, on_told: OnTold, limits: Limits, **options: Any) -> None:
         super().__init__(**options)
         self._on_asked = on_asked
         self._on_told = on_told
+        self._limits = limits
+
+    def adopt(self, result: InitializeResult | DiscoverResult) -> None:
+        """Holds no more than is used of what a server says of itself."""
+        if isinstance(result, InitializeResult):
+            super().adopt(lean_initialize(result, self._limits))
+            return
+        super().adopt(result)
+        self._discover_result = lean_discover(result, self.protocol_version or "", self._limits)
+        if self._discover_server_info is not None:
+            self._discover_server_info = lean_info(self._discover_server_info, self._limits)
 
     def _build_capabilities(self, version: str) -> ClientCapabilities:
         """All that a session's client may have: which one that will be is not known at the handshake, and a

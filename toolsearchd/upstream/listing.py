@@ -10,9 +10,12 @@ import msgspec
 from toolsearchd.catalog.definition import decode_definition
 from toolsearchd.catalog.model import Definition
 from toolsearchd.catalog.naming import keeps
+from toolsearchd.catalog.pages import Pages
 from toolsearchd.config.model import ServerSpec
 from toolsearchd.limits import Limits
 from toolsearchd.values import find_fault, representable, shown
+
+_REASON_CHARS = 300
 
 
 class Listing(msgspec.Struct, frozen=True):
@@ -22,6 +25,7 @@ class Listing(msgspec.Struct, frozen=True):
     rejected: tuple[str, ...] = ()
     truncated: int = 0
     mended: tuple[str, ...] = ()  # tools that held what no text or number is, and what became of it
+    cut: str = ""  # why pages of it were not asked for; empty: all were read
 
     @property
     def digests(self) -> tuple[str, ...]:
@@ -46,43 +50,75 @@ class ListingCheck:
         self._found: dict[str, Definition] = {}
         self._rejected: list[str] = []
         self._mended: list[str] = []
+        self._more_rejected = 0
+        self._pages = Pages(limits, limits.list_bytes)
+        self._left_out = 0
         self.seen = 0  # tools on the pages so far
 
     def take(self, page: list[Any]) -> Iterator[None]:
-        """The next page, one tool a step; what is beyond the limit is not looked at."""
-        room = max(0, self._limits.tools_per_server - self.seen)
+        """The next page, one tool a step; what is beyond a limit is not looked at."""
         start, self.seen = self.seen, self.seen + len(page)
-        for at, tool in enumerate(page[:room], start):
-            self._check(at, tool)
+        room = max(0, self._limits.tools_per_server - start)
+        for at, tool in enumerate(page[:room]):
+            if not self._check(start + at, tool):
+                room = at
+                break
             yield
+        self._left_out += max(0, len(page) - room)
 
-    def listing(self, *, unread: int) -> Listing:
-        """After the last page. `unread`: tools that are known to be on pages not asked for."""
-        truncated = max(unread, self.seen - self._limits.tools_per_server, 0)
+    def turn(self, cursor: Any) -> str | None:
+        """After a page: the cursor to go on with; None where the list ends, or is too long."""
+        return None if self.seen > self._limits.tools_per_server else self._pages.turn(cursor)
+
+    def listing(self) -> Listing:
+        """After the last page."""
+        cut = self._pages.cut
+        rejected = tuple(self._rejected)
+        if self._more_rejected:
+            rejected += (f"… and {self._more_rejected:,} more",)
+        # How many are on pages that were not asked for nobody knows: one at least.
         return Listing(
-            tuple(self._found.values()), tuple(self._rejected), truncated, mended=tuple(self._mended)
+            definitions=tuple(self._found.values()),
+            rejected=rejected,
+            truncated=max(self._left_out, bool(cut)),
+            mended=tuple(self._mended),
+            cut=cut,
         )
 
-    def _check(self, at: int, tool: Any) -> None:
+    def _check(self, at: int, tool: Any) -> bool:
+        """False where the tool finds no room any more."""
+        name: Any = None
         fault = find_fault(tool)
         if fault is not None:
             path, what = fault
             tool = representable(tool)
             name = tool.get("name") if isinstance(tool, dict) else None
             if path[:1] == ("name",):  # it could not be called by the one that it has
-                self._rejected.append(f"{name!s:.64}: its name holds {what}")
-                return
-            where = ".".join(map(shown, path))
-            self._mended.append(f"{name!s:.64}: {where} held {what}, which was replaced")
+                self._reject(name, f"its name holds {what}")
+                return True
+            if len(self._mended) < self._limits.rejected_tools:
+                where = ".".join(map(shown, path))
+                self._mended.append(f"{name!s:.64}: {where} held {what}, which was replaced")
         try:
-            definition = decode_definition(msgspec.json.encode(tool), self._limits)
-        except (ValueError, TypeError, OverflowError, RecursionError) as error:
+            data = msgspec.json.encode(tool)
+            if not self._pages.admits(len(data)):
+                return False
             name = tool.get("name") if isinstance(tool, dict) else None
-            self._rejected.append(f"{name!s:.64}: {error}" if name else f"tool {at}: {error}")
-            return
+            definition = decode_definition(data, self._limits)
+        except (ValueError, TypeError, OverflowError, RecursionError) as error:
+            self._reject(name or f"tool {at}", str(error))
+            return True
         if not keeps(definition.name, self._spec.include, self._spec.exclude):
-            return
+            return True
         if definition.name in self._found:
-            self._rejected.append(f"{definition.name:.64}: the name stands twice; the first counts")
-            return
-        self._found[definition.name] = definition
+            self._reject(definition.name, "the name stands twice; the first counts")
+        else:
+            self._found[definition.name] = definition
+        return True
+
+    def _reject(self, name: Any, reason: str) -> None:
+        if len(self._rejected) < self._limits.rejected_tools:
+            shown = name if isinstance(name, str) else f"a name that is {type(name).__name__}"
+            self._rejected.append(f"{shown:.64}: {reason:.{_REASON_CHARS}}")
+        else:
+            self._more_rejected += 1

@@ -108,6 +108,7 @@ class StdioTransport:
                     message = self._message(item) if item is not None else None
                     if message is not None:
                         await to_session.send(message)
+                    item = message = None  # each may be 8 MiB, and the next one may be long in coming
                 if self._reader.complaint:
                     return
         except (anyio.ClosedResourceError, anyio.BrokenResourceError):

@@ -204,8 +204,7 @@ class Upstream:
             self._connection = self._process = None
             with guarded("telling of a server's failure"):
                 self._fail("a bug in the daemon, its log has it")
-            wait_s = max(0.0, (self._retry_at or 0.0) - trio.current_time())
-            with trio.move_on_after(max(wait_s, _AFTER_BUG_S)):
+            with trio.move_on_at(max(self._retry_at or 0.0, trio.current_time() + _AFTER_BUG_S)):
                 await self._awaited.wait()
 
     async def _supervise(self) -> None:
@@ -319,6 +318,8 @@ class Upstream:
                 ) as connection:
                     step = "answer to tools/list"
                     self.listing = await connection.list_tools(spec, timeout_s=spec.connect_timeout_s)
+                    if self.listing.cut:
+                        self._note_cut(f"what is beyond is left out: {self.listing.cut}")
                     patience.deadline = float("inf")
                     is_idle = await self._keep(connection)
             except* Exception as group:
@@ -374,8 +375,15 @@ class Upstream:
                 self.last_error = f"listing its tools again failed, the previous list stands: {error.message}"
                 log.warning("server %s: %s", self.spec.name, self.last_error)
             else:
-                await self._take_over(listing)
+                if listing.cut and not self.listing.cut:
+                    self._note_cut(f"the previous list stands: {listing.cut}")
+                else:
+                    await self._take_over(listing)
             await trio.sleep(self._limits.list_min_interval_s)
+
+    def _note_cut(self, words: str) -> None:
+        self.last_error = f"its list of tools is too long, {words}"
+        log.warning("server %s: %s", self.spec.name, self.last_error)
 
     async def _take_over(self, listing: Listing) -> None:
         now = trio.current_time()

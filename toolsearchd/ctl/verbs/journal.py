@@ -101,7 +101,7 @@ def _line(record: dict[str, Any]) -> str:
     rest = dict(record)
     head = " ".join(str(rest.pop(name, "")) for name in ("at", "session", "client", "step", "tool"))
     outcome = rest.pop("outcome", None)
-    for name in ("digests", "profile", "pid", "server"):
+    for name in ("digests", "profile", "pid", "server", "call"):
         rest.pop(name, None)
     sent = rest.pop("arguments", None)
     line = plain_line(f"{head}  {' '.join(f'{key}={value}' for key, value in rest.items())}")
