@@ -28,6 +28,9 @@ def main(argv: list[str] | None = None) -> None:
     if args.check_config:
         state_dir = Path(args.state_dir) if args.state_dir else places.state_dir()
         raise SystemExit(_check_config(config_file, state_dir))
+    from toolsearchd.system import marker
+
+    marker.shed()
     gc.disable()  # next to nothing that a start makes is garbage; `Heap.started` turns it on again
     # NumPy first, with few frames on the stack: CPython keeps frames in chunks of 16 KiB, and a loop at the
     # edge of one, as in NumPy's own imports when `app` comes to them, maps and unmaps memory at every call.
@@ -35,6 +38,7 @@ def main(argv: list[str] | None = None) -> None:
     import trio
 
     from toolsearchd.app import Daemon, Places
+    from toolsearchd.system.children import become_subreaper
 
     found = Places(
         config_file=config_file,
@@ -42,6 +46,10 @@ def main(argv: list[str] | None = None) -> None:
         state_dir=Path(args.state_dir) if args.state_dir else places.state_dir(),
     )
     os.umask(0o077)
+    if not become_subreaper():
+        logging.getLogger("toolsearchd").warning(
+            "the kernel refuses PR_SET_CHILD_SUBREAPER: what a server leaves behind may outlive the daemon"
+        )
     try:
         trio.run(lambda: Daemon(found, dict(os.environ)).run(), strict_exception_groups=True)
     except* ToolsearchdError as group:

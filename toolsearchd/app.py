@@ -32,6 +32,7 @@ from toolsearchd.actors.latecomers import import_later
 from toolsearchd.actors.listener import Listener
 from toolsearchd.actors.manifest_files import ManifestFiles
 from toolsearchd.actors.notifier import Notifier
+from toolsearchd.actors.orphans import Orphans
 from toolsearchd.actors.permits import Permits
 from toolsearchd.actors.runtime_dir import RuntimeDir, activated_sockets
 from toolsearchd.actors.sessions import Sessions
@@ -89,6 +90,7 @@ class Daemon:
         self.limits = limits = watcher.settings.limits
         self.activity = Activity()
         self.worker = Worker(limits, environ)
+        self.orphans = Orphans(limits)
         self.warm_catalog = WarmCatalog(
             state_dir=places.state_dir,
             snapshot=lambda: self.cataloger.snapshot,
@@ -170,6 +172,7 @@ class Daemon:
             sessions=self.sessions,
             journal=self.journal,
             manifests=self.manifests,
+            orphans=self.orphans,
         )
         self.door = McpDoor(
             open_session=self.sessions.open,
@@ -207,6 +210,7 @@ class Daemon:
         )
         self.fleet.apply(self.watcher.desired.servers)
         await stages.start("watcher", after(ready, self.watcher.run))
+        await stages.start("orphans", self.orphans.run)
         await stages.start("worker", self.worker.run)
         await stages.start("token counts", self.token_counts.run)
         await stages.start("fleet", after(ready, self._start_servers))
@@ -242,6 +246,7 @@ class Daemon:
         """After the first answers: importing the MCP SDK alone takes a second."""
         await import_later(LATER)
         self.heap.started()
+        await self.orphans.wait_swept()
         await self.fleet.run()
 
     async def _obey(self, signals: AsyncIterator[int], everything: trio.CancelScope) -> None:

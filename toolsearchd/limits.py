@@ -44,6 +44,8 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     stderr_ring_bytes: int = 64 * 1024
     stop_stdin_s: float = 2.0  # close stdin, wait, SIGTERM, wait, SIGKILL
     stop_term_s: float = 2.0
+    orphan_look_s: float = 5.0  # between looks at what servers started; behind a start they come sooner
+    orphan_sweep_s: float = 6.0  # for what a dead daemon left: SIGTERM, stop_term_s, then SIGKILL
     discover_timeout_s: float = 2.0
     tools_per_server: int = 20_000  # the largest real one seen has 2,540
     list_pages: int = 1_000

@@ -18,6 +18,7 @@ from toolsearchd.actors.cataloger import Cataloger
 from toolsearchd.actors.evaluator import Evaluator
 from toolsearchd.actors.journal import Journal
 from toolsearchd.actors.manifest_files import ManifestFiles
+from toolsearchd.actors.orphans import Orphans
 from toolsearchd.actors.sessions import Sessions
 from toolsearchd.actors.standing import profile_findings
 from toolsearchd.actors.watcher import Watcher
@@ -48,7 +49,9 @@ class ControlDesk:
         sessions: Sessions,
         journal: Journal,
         manifests: ManifestFiles,
+        orphans: Orphans,
     ) -> None:
+        self._orphans = orphans
         self._manifests = manifests
         self._watcher = watcher
         self._fleet = fleet
@@ -179,6 +182,7 @@ class ControlDesk:
         found += self._manifests.findings()
         found += _journal_findings(self._journal.summary())
         found += _bug_findings()
+        found += self._orphans.findings()
         for source in self._sources():
             found += _source_findings(source)
         return found

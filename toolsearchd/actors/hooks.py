@@ -24,6 +24,8 @@ from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.dispatch.hooks import Answer, HookFault, HookKind, is_meant, read_answer
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.protocol.framing import ENCODING_ERRORS
+from toolsearchd.system import children
+from toolsearchd.system.marker import COMMAND
 from toolsearchd.values import representable
 
 log = logging.getLogger(__name__)
@@ -127,12 +129,12 @@ class Hooks:
     async def _answer(self, kind: HookKind, hook: Hook, question: bytes) -> Answer:
         """Raises `HookFault` and OSError."""
         command = ["/bin/sh", "-c", hook.command] if isinstance(hook.command, str) else list(hook.command)
-        process = await trio.lowlevel.open_process(
+        process = await children.open_process(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=self._environ,
+            env=self._environ | {COMMAND: "hook"},
             start_new_session=True,
         )
         assert process.stdout is not None
