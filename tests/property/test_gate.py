@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from toolsearchd.disclosure.gate import clean_error, clean_message, clean_told
 from toolsearchd.disclosure.sanitise import clean, clean_json, clean_line, clean_result, clean_uri, visible
 from toolsearchd.errors import ToolsearchdError
+from toolsearchd.upstream.cleaning import clean_at_once, wait_clean
 from toolsearchd.upstream.own_names import OwnNames
 
 HIDDEN = ["\x1b[31m", "\u202e", "\U000e0041", "\u200b", "\x00", "\x9b", "\u2028", "\ud83d", "\u200d", "\r"]
@@ -161,3 +162,21 @@ def test_no_more_names_are_kept_than_a_number():
         names.note({"resources": [{"uri": f"x:{at}\u200b"}]})
     assert len(names._own) == 1024
     assert names.restored({"uri": "x:4999%E2%80%8B"}) == {"uri": "x:4999\u200b"}
+
+
+def test_what_is_told_at_once_is_bounded_and_says_so():
+    long = {"level": "error", "logger": "a\u200b", "data": "\u200bé" * 100_000}
+    assert clean_at_once(long) == {
+        "level": "error",
+        "logger": "a",
+        "data": "[toolsearchd: 500002 bytes are left out]",
+    }
+    assert clean_at_once({"data": "half \ud83d"}) == {"data": "half "}
+    assert clean_at_once(["x" * 100_000]) == "[toolsearchd: 100004 bytes are left out]"
+
+
+async def test_a_long_answer_comes_out_as_a_short_one_does():
+    long = {"contents": [{"uri": f"x:\u200b{at}", "text": "\u200bé\n" * 100} for at in range(1000)]}
+    found = await wait_clean(long)
+    assert found == clean_message(long)
+    assert found["contents"][7] == {"uri": "x:%E2%80%8B7", "text": "é\n" * 100}

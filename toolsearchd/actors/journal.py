@@ -8,6 +8,7 @@ first. A line that a crash tore stays torn; the next one begins on a line of its
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import secrets
@@ -33,6 +34,7 @@ log = logging.getLogger(__name__)
 
 Record = dict[str, Any]
 FILE = "journal.jsonl"
+_LOOKED_THROUGH_BYTES = 64 * 1024  # of a record, some milliseconds
 _EXACT = ("arguments",)  # as they were sent; what hides in them stands there as its escape
 
 
@@ -205,7 +207,10 @@ class Journal:
         except ENCODING_ERRORS:  # a model or a server wrote what is no JSON
             return msgspec.json.encode({key: _written(value) for key, value in record.items()}) + b"\n"
         exact = {key: fields[key] for key in _EXACT if key in fields}
-        line = msgspec.json.encode(clean_told({**record, **dict.fromkeys(exact)}) | exact)
+        told = clean_told({**record, **dict.fromkeys(exact)}) | exact
+        line = msgspec.json.encode(told)
+        if len(line) > _LOOKED_THROUGH_BYTES and not line.isascii():
+            return json.dumps(told).encode() + b"\n"  # all that is not ASCII as escapes
         return visible(line.decode()).encode() + b"\n"
 
 

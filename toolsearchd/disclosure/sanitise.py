@@ -32,11 +32,12 @@ _INVISIBLE = re.compile(
 )
 _JOINERS = re.compile("[\u200c\u200d\ufe0f]+")
 _JOINING = frozenset(("\u200c", "\u200d", "\ufe0f", "\ufe0f\u200d"))
+_NOT_PLAIN = re.compile(r"[^ -~]")
 _SPACE = re.compile(r"\s+")
 _ODD_ENDS = re.compile("\r(?!\n)|[\u2028\u2029]")  # a lone return has the next line hide this one
 _BREAKS = re.compile("[\t\n\r\x0b\x0c\u2028\u2029]+")
+_SUSPECT = re.compile(f"[{_INVISIBLE.pattern[1:-1]}{_JOINERS.pattern[1:-2]}{_LINE_ENDS.pattern[6:-1]}\r]")
 _NOT_SEEN_IN_URIS = re.compile(f"{_INVISIBLE.pattern}|{_JOINERS.pattern}|{_BREAKS.pattern}")
-_NOT_PLAIN = re.compile("[^ -~]")
 _PARAGRAPHS = re.compile(r"\n{3,}")
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)")
 _ABBREVIATION = re.compile(r"(?:^|[^\w])(?:e\.g|i\.e|etc)$", re.IGNORECASE)
@@ -67,8 +68,11 @@ def clean_result(text: str) -> str:
 
 
 def _is_plain(text: str) -> bool:
-    """Printable ASCII, lines and tabs: most of what there is, and far faster seen than searched through."""
-    return text.isascii() and (text.isprintable() or text.replace("\n", "").replace("\t", "").isprintable())
+    """Nothing in it that any of the patterns is about. Printable ASCII, lines and tabs are most of what there
+    is, and far faster seen than searched through."""
+    if text.isascii():
+        return text.isprintable() or text.replace("\n", "").replace("\t", "").isprintable()
+    return _SUSPECT.search(text) is None
 
 
 def _joiner(match: re.Match[str]) -> str:
@@ -105,6 +109,8 @@ def clean_uri(uri: str) -> str:
 def visible(text: str) -> str:
     """JSON text with nothing hidden in it: what `clean` would take away stands there as an escape, which
     means the same to JSON. For text that a person is to judge as it is."""
+    if text.isprintable() and _is_plain(text):
+        return text
     return _NOT_PLAIN.sub(lambda match: _visible(match[0]), text)
 
 

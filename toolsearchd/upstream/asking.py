@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from toolsearchd.disclosure.gate import clean_message
 from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.errors import ToolsearchdError
+from toolsearchd.upstream.cleaning import clean_at_once
 
 _MESSAGE_CHARS = 2000  # of a server's words in an error
 _KINDS_CHARS = 200
@@ -86,14 +86,16 @@ def input_required(result: dict[str, Any]) -> ToolsearchdError:
             "UNSUPPORTED", f"the tool asks for {plain_line(kinds)[:_KINDS_CHARS]} in the middle of the call"
         )
     asked = [params for q in questions if isinstance(params := q.get("params"), dict)]
-    words = " / ".join(plain_line(str(params.get("message", ""))) for params in asked)[:_MESSAGE_CHARS]
+    words = " / ".join(plain_line(str(params.get("message", ""))[:_MESSAGE_CHARS]) for params in asked)[
+        :_MESSAGE_CHARS
+    ]
     return ToolsearchdError(
         "INPUT_REQUIRED",
         f"the tool was not completed, it asks: {words or '(without words)'}. "
         "Call it again with the answer in its arguments, where it has one for it, or ask the person",
         requests=[
-            {"message": plain_line(str(params.get("message", "")))[:_MESSAGE_CHARS]}
-            | clean_message({key: params[key] for key in ("requestedSchema", "url") if key in params})
+            {"message": plain_line(str(params.get("message", ""))[:_MESSAGE_CHARS])}
+            | clean_at_once({key: params[key] for key in ("requestedSchema", "url") if key in params})
             for params in asked
         ],
     )

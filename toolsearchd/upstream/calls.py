@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
-from toolsearchd.disclosure.gate import clean_error, clean_message
+from toolsearchd.disclosure.gate import clean_error
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.upstream.asking import Client, Waiting
 from toolsearchd.upstream.backoff import Breaker
+from toolsearchd.upstream.cleaning import wait_clean
 from toolsearchd.upstream.lost import LostError
 from toolsearchd.upstream.own_names import OwnNames
 from toolsearchd.upstream.slots import FairSlots
@@ -181,4 +182,4 @@ class Calls:
         except ToolsearchdError as error:
             raise self._told(error) from error
         cursor = {key: result[key] for key in _RAW if key in result}
-        return {**clean_message(self._own_names.note(result)), **cursor}
+        return {**await wait_clean(self._own_names.note(result)), **cursor}

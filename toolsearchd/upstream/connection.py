@@ -35,13 +35,13 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from toolsearchd import __version__
 from toolsearchd.catalog.definition import json_depth
 from toolsearchd.config.model import ServerSpec
-from toolsearchd.disclosure.gate import clean_message
-from toolsearchd.disclosure.sanitise import clean, clean_json, plain_line
+from toolsearchd.disclosure.sanitise import clean, plain_line
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.framing import ENCODING_ERRORS
 from toolsearchd.upstream.answers import BAD_LINE_CODE, TOO_LARGE_CODE, call_result
 from toolsearchd.upstream.asking import ASKED, TOLD, Client, input_required
+from toolsearchd.upstream.cleaning import clean_at_once, wait_clean
 from toolsearchd.upstream.introduction import lean_discover, lean_info, lean_initialize
 from toolsearchd.upstream.listing import Listing, ListingCheck
 from toolsearchd.upstream.lost import PERHAPS, LostError
@@ -169,7 +169,9 @@ class Connection:
             if method not in ASKED:
                 raise ToolsearchdError("UNSUPPORTED", f"it asks for {method!s:.64}, which is not known")
             try:
-                answers[key] = await client.ask(self._name, method, clean_message(asked.get("params") or {}))
+                answers[key] = await client.ask(
+                    self._name, method, await wait_clean(asked.get("params") or {})
+                )
             except MCPError as refused:
                 words = f"the client did not answer {method}: {refused.error.message}"
                 raise ToolsearchdError("UNSUPPORTED", words) from refused
@@ -212,7 +214,7 @@ class Connection:
                 return LostError("INDETERMINATE", f"the server went away during {method}{PERHAPS}")
         # A call's error goes to a model, which is told in words.
         data = error.error.data if method != "tools/call" else None
-        fields = {} if data is None else {"server_data": clean_json(data)}
+        fields = {} if data is None else {"server_data": clean_at_once(data)}
         return ToolsearchdError(
             "SERVER_ERROR",
             text or "the server gave an error without words",
@@ -238,7 +240,9 @@ def _check_sendable(value: Any) -> None:
 
 def _reporting(on_progress: OnProgress) -> Any:
     async def progressed(progress: float, total: float | None, message: str | None) -> None:
-        on_progress(progress, total, plain_line(message) if isinstance(message, str) else None)
+        on_progress(
+            progress, total, plain_line(message[:_MESSAGE_CHARS]) if isinstance(message, str) else None
+        )
 
     return progressed
 
@@ -317,7 +321,7 @@ class _Session(ClientSession):
         if method not in ASKED:
             return await super()._on_request(dctx, method, params)
         try:
-            answer = await self._on_asked(method, clean_message(params or {}))
+            answer = await self._on_asked(method, await wait_clean(dict(params or {})))
             _check_sendable(answer)
             return answer
         except ToolsearchdError as error:
@@ -328,7 +332,7 @@ class _Session(ClientSession):
         if super()._intercept_notification(method, params):
             return True
         if method in TOLD:
-            self._on_told(method, clean_message(params or {}))
+            self._on_told(method, clean_at_once(dict(params or {})))
         return method in TOLD
 
 
