@@ -121,6 +121,7 @@ class _Conversation:
             while not self._done and (data := await self._stream.receive()):
                 await self._serve(data)
         finally:
+            self._session = None
             self._sessions.close(session)
 
     async def _wait_hello(self) -> Hello | None:

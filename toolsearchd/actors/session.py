@@ -384,6 +384,7 @@ class Session:
     def close(self) -> None:
         """The peer is gone: what waits is interrupted, what runs goes on to its end, unheard."""
         self.emit = self.ask = self.client_side = None
+        self._held = None
         self._shelf.close()
         self._dispatcher.leave(self)
 

@@ -16,9 +16,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import Literal, NamedTuple
+from weakref import WeakKeyDictionary
 
 from toolsearchd.disclosure.listing import HEADER as REFERENCE_HEADER
 from toolsearchd.disclosure.listing import NO_LISTING, Form, ListedServer, Listing
@@ -85,9 +85,15 @@ class Forms:
         return count in self._chains
 
 
-@lru_cache(maxsize=1024)  # servers with a few grants each; what did not change is not made again
+_forms: WeakKeyDictionary[ListedServer, Forms] = WeakKeyDictionary()
+
+
 def forms_of(server: ListedServer) -> Forms:
-    return Forms(server)
+    """What did not change is not made again; kept as long as the part that it is of."""
+    found = _forms.get(server)
+    if found is None:
+        found = _forms[server] = Forms(server)
+    return found
 
 
 def _blocks_of(server: ListedServer) -> tuple[Block, ...]:
