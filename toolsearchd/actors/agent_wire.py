@@ -21,6 +21,7 @@ from toolsearchd.actors.session import Session
 from toolsearchd.actors.sessions import Sessions
 from toolsearchd.actors.slices import Slices
 from toolsearchd.actors.stream import PeerStalledError, PeerStream
+from toolsearchd.disclosure.sanitise import clipped
 from toolsearchd.dispatch.entry import Entry
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
@@ -268,7 +269,8 @@ class _Conversation:
         unknown = sorted(set(request.events) - set(EVENTS))
         if unknown:
             raise ToolsearchdError(
-                "BAD_ARGUMENTS", f"no such events: {', '.join(unknown)}; there are {', '.join(EVENTS)}"
+                "BAD_ARGUMENTS",
+                f"no such events: {clipped(', '.join(unknown), 200)}; there are {', '.join(EVENTS)}",
             )
         session.listen(request.events)
         return session.ping() | {"events": sorted(session.events)}

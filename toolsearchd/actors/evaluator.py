@@ -197,6 +197,8 @@ class Evaluator:
         slices = Slices(self._limits.compile_slice_s)
         for _ in view.prepare():
             await slices.breathe()
+        if key.owner:
+            await self._count_shared(key, encoding)
         wanted = view.texts_to_count((await self._counter(encoding, (), key.owner))[0])
         while True:
             count, estimated = await self._counter(encoding, wanted, key.owner)
@@ -211,6 +213,14 @@ class Evaluator:
                 )
             except UncountedError as missing:
                 wanted = [missing.text]
+
+    async def _count_shared(self, key: ViewKey, encoding: str) -> None:
+        """Counts what is not the owner's for all: what is counted for an owner goes with it."""
+        view, slices = self.view(msgspec.structs.replace(key, owner="")), Slices(self._limits.compile_slice_s)
+        for _ in view.prepare():
+            await slices.breathe()
+        known, _ = await self._counter(encoding, (), "")
+        await self._counter(encoding, view.texts_to_count(known), "")
 
     async def token_costs(self, key: ViewKey, encodings: Sequence[str]) -> dict[str, Any]:
         """What the key's tools and its view cost under each encoding; see `token_report`."""

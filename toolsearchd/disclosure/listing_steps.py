@@ -23,6 +23,7 @@ from weakref import WeakKeyDictionary
 from toolsearchd.disclosure.listing import HEADER as REFERENCE_HEADER
 from toolsearchd.disclosure.listing import NO_LISTING, Form, ListedServer, Listing
 from toolsearchd.disclosure.listing_families import families
+from toolsearchd.disclosure.tokens import UncountedError
 
 HEADER = f"{REFERENCE_HEADER} What is not named here, tool_search finds."
 
@@ -72,17 +73,23 @@ class Forms:
 
     def __init__(self, server: ListedServer) -> None:
         self.blocks = _blocks_of(server)
-        self._chains: dict[Count, Chain] = {}
+        self._chains: WeakKeyDictionary[Count, Chain] = WeakKeyDictionary()
 
     def chain(self, count: Count) -> Chain:
-        """Raises what `count` raises."""
+        """Raises what `count` raises. Where counts stand on others that all share, those do if they can."""
+        if (below := getattr(count, "below", None)) is not None:
+            try:
+                return self.chain(below)
+            except UncountedError:
+                pass  # it is a part that nobody else has
         chain = self._chains.get(count)
         if chain is None:
             chain = self._chains[count] = _chain_of(self.blocks, count)
         return chain
 
     def is_counted(self, count: Count) -> bool:
-        return count in self._chains
+        below = getattr(count, "below", None)
+        return count in self._chains or (below is not None and self.is_counted(below))
 
 
 _forms: WeakKeyDictionary[ListedServer, Forms] = WeakKeyDictionary()

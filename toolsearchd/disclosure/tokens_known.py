@@ -42,7 +42,7 @@ class KnownCounts:
         """`fingerprint`: counts under another are not taken from the disk. `below`: known too, and learns
         nothing of what is learnt here."""
         self._fingerprint = fingerprint
-        self._below = below
+        self.below = below
         self._most = self._room = most
         self._known: dict[Key, int] = {}
         self._stored: dict[bytes, int] = {}  # by digest, oldest first
@@ -93,8 +93,8 @@ class KnownCounts:
     def _find(self, text: str) -> int | None:
         key = _key(text)
         count = self._known.get(key)
-        if count is None and self._below is not None:
-            count = self._below._find(text)
+        if count is None and self.below is not None:
+            count = self.below._find(text)
             if count is not None:
                 return count
         if count is None and self._stored:
