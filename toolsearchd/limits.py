@@ -102,6 +102,12 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     compile_inline_tools: int = 200  # larger changes go to the worker process
     doctor_searches: int = 2_000  # for tools that may be hard to find: some seconds at 10,000 tools
     worker_idle_s: float = 60.0
+    # --- what is made for sessions, and kept while it is true ------------------------------------
+    kept_views: int = 64  # of the newest catalog, one a grant and dialect: as many as there may be sessions
+    assembled_bytes: int = 32 * 1024 * 1024  # listings by context length and encoding: 1,000 of usual size
+    shown_tools: int = (
+        20_000  # of one session, whose definitions it was shown; of more the oldest are forgotten
+    )
     # --- stopping -------------------------------------------------------------------------------
     drain_s: float = 5.0
     shutdown_s: float = 12.0

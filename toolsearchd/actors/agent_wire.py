@@ -24,6 +24,7 @@ from toolsearchd.actors.sessions import Sessions
 from toolsearchd.actors.slices import Slices
 from toolsearchd.actors.stream import PeerStalledError, PeerStream
 from toolsearchd.disclosure.gate import clean_error
+from toolsearchd.disclosure.sanitise import clipped
 from toolsearchd.dispatch.entry import Entry
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.guard import guarded
@@ -133,6 +134,7 @@ class _Conversation:
             if not self._done:
                 await self._wait_answered(session)
         finally:
+            self._session = None
             self._sessions.close(session)
 
     async def _wait_answered(self, session: Session) -> None:
@@ -277,7 +279,8 @@ class _Conversation:
         unknown = sorted(set(request.events) - set(EVENTS))
         if unknown:
             raise ToolsearchdError(
-                "BAD_ARGUMENTS", f"no such events: {', '.join(unknown)}; there are {', '.join(EVENTS)}"
+                "BAD_ARGUMENTS",
+                f"no such events: {clipped(', '.join(unknown), 200)}; there are {', '.join(EVENTS)}",
             )
         session.listen(request.events)
         return session.ping() | {"events": sorted(session.events)}

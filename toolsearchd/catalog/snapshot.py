@@ -106,6 +106,24 @@ class Snapshot:
             },
         )
 
+    def branch(self, analyzers: Mapping[str, Analyzer]) -> Snapshot:
+        """The same catalog, for a compile whose words are not to stay in what this one shares with the next.
+
+        `analyzers`: equal to those that made its indexes.
+        """
+        return Snapshot(
+            generation=self.generation,
+            sources=self.sources,
+            tools=self.tools,
+            digests=self.digests,
+            by_public=self.by_public,
+            docs_of=self.docs_of,
+            catalog_order=self.catalog_order,
+            name_order=self.name_order,
+            indexes={name: index.branch() for name, index in self.indexes.items()},
+            analyzers=analyzers,
+        )
+
     def __len__(self) -> int:
         """Number of tools."""
         return len(self.catalog_order)

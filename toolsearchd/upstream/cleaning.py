@@ -10,8 +10,7 @@ import msgspec
 import trio
 
 from toolsearchd.disclosure.gate import clean_message
-from toolsearchd.protocol.plain import ENCODING_ERRORS
-from toolsearchd.values import representable
+from toolsearchd.values import ENCODING_ERRORS, representable
 
 _INLINE_BYTES = 100_000  # cleaned within some milliseconds, whatever hides in them
 _TOLD_BYTES = 64 * 1024  # of what comes beside an answer: a log message's or an error's data
