@@ -23,20 +23,25 @@ _ESCAPES = re.compile(
     r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"  # OSC, DCS, SOS, PM, APC
     r"|\x1b[ -/]*[0-~]"  # the short ones
 )
-_LINE_ENDS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
-_INVISIBLE = re.compile(
-    "[\x00-\x08\x0e-\x1f\x7f-\x9f"  # controls, but tab and newline
+# Members of character classes.
+_INVISIBLES = (
+    "\x00-\x08\x0e-\x1f\x7f-\x9f"  # controls, but tab and newline
     "\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"
     "\u2800\u3164\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\ufe00-\ufe0e\U0001d173-\U0001d17a"
-    "\U000e0000-\U000e0fff]"
+    "\U000e0000-\U000e0fff"
 )
-_JOINERS = re.compile("[\u200c\u200d\ufe0f]+")
+_JOINER = "\u200c\u200d\ufe0f"
+_OTHER_LINE_ENDS = "\x0b\x0c\x85\u2028\u2029"
+
+_LINE_ENDS = re.compile(f"\r\n?|[{_OTHER_LINE_ENDS}]")
+_INVISIBLE = re.compile(f"[{_INVISIBLES}]")
+_JOINERS = re.compile(f"[{_JOINER}]+")
 _JOINING = frozenset(("\u200c", "\u200d", "\ufe0f", "\ufe0f\u200d"))
 _NOT_PLAIN = re.compile(r"[^ -~]")
 _SPACE = re.compile(r"\s+")
 _ODD_ENDS = re.compile("\r(?!\n)|[\u2028\u2029]")  # a lone return has the next line hide this one
 _BREAKS = re.compile("[\t\n\r\x0b\x0c\u2028\u2029]+")
-_SUSPECT = re.compile(f"[{_INVISIBLE.pattern[1:-1]}{_JOINERS.pattern[1:-2]}{_LINE_ENDS.pattern[6:-1]}\r]")
+_SUSPECT = re.compile(f"[{_INVISIBLES}{_JOINER}{_OTHER_LINE_ENDS}\r]")
 _NOT_SEEN_IN_URIS = re.compile(f"{_INVISIBLE.pattern}|{_JOINERS.pattern}|{_BREAKS.pattern}")
 _PARAGRAPHS = re.compile(r"\n{3,}")
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)")

@@ -10,7 +10,8 @@ import msgspec
 import trio
 
 from toolsearchd.disclosure.gate import clean_message
-from toolsearchd.values import ENCODING_ERRORS, representable
+from toolsearchd.protocol.framing import ENCODING_ERRORS
+from toolsearchd.values import representable
 
 _INLINE_BYTES = 100_000  # cleaned within some milliseconds, whatever hides in them
 _TOLD_BYTES = 64 * 1024  # of what comes beside an answer: a log message's or an error's data
