@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import struct
@@ -11,6 +12,7 @@ from typing import NamedTuple
 SERVER_MARKER = "TOOLSEARCHD_SERVER"  # in the environment of every MCP server that the daemon starts
 _UCRED = struct.Struct("3i")
 _MAX_ANCESTORS = 64
+_EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}  # ours, and no word about the process
 
 
 class Peer(NamedTuple):
@@ -21,7 +23,8 @@ class Peer(NamedTuple):
 
 def identify(sock: socket.socket) -> Peer:
     """SO_PEERCRED first: another user is refused before a byte is read. Then ancestry: an MCP server of
-    ours, or anything it started, must not drive the daemon that drives it."""
+    ours, or anything it started, must not drive the daemon that drives it. Raises OSError where no descriptor
+    is left to look at it: who can't be told from a server gets no session."""
     try:
         pid, uid, _ = _UCRED.unpack(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size))
     except OSError as error:
@@ -42,7 +45,8 @@ def ancestors(pid: int) -> list[int]:
         try:
             # The command name stands in parentheses and may hold anything: what follows the last one counts.
             pid = int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[1])
-        except (OSError, IndexError, ValueError):
+        except (OSError, IndexError, ValueError) as error:
+            _raise_exhausted(error)
             break
         found.append(pid)
     return found
@@ -51,6 +55,12 @@ def ancestors(pid: int) -> list[int]:
 def _bears_marker(pid: int) -> bool:
     try:
         environ = Path(f"/proc/{pid}/environ").read_bytes()
-    except OSError:
+    except OSError as error:
+        _raise_exhausted(error)
         return False
     return f"{SERVER_MARKER}={os.getpid()}:".encode() in environ
+
+
+def _raise_exhausted(error: Exception) -> None:
+    if isinstance(error, OSError) and error.errno in _EXHAUSTED:
+        raise error

@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 import trio
 
+from toolsearchd.actors.private_file import open_private
 from toolsearchd.disclosure.sanitise import clean_result
 from toolsearchd.dispatch.entry import Outcome
 from toolsearchd.dispatch.results import cleaned, clipped, text_bytes, whole_text
@@ -152,7 +153,10 @@ class Spill:
                 "BAD_ARGUMENTS", "`offset` counts bytes from 0, `limit` takes 4 of them or more"
             )
         try:
-            with found.path.open("rb") as file:
+            file = open_private(found.path)
+            if file is None:
+                raise FileNotFoundError("it is gone")
+            with file:
                 file.seek(offset)
                 data = file.read(count)
         except OSError as error:

@@ -7,7 +7,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from toolsearchd.actors.files import UnreadableError, read_config
+from toolsearchd.actors.files import NoRoomError, UnreadableError, read_config
 from toolsearchd.config.document import problem_at
 from toolsearchd.config.model import Problem
 from toolsearchd.guard import guarded
@@ -27,6 +27,7 @@ class WatchedFile(Generic[T]):
         self.problems: tuple[Problem, ...] = ()
         self.error = ""  # why what stands there now is not in force
         self.is_known = False  # `value` came from the file
+        self.must_retry = False  # it could not be looked at for want of descriptors
         self._nothing = nothing
         self._wanted = wanted  # a person named it: it is a problem when it does not exist
         self._seen: tuple[bytes, object] | None = None
@@ -39,8 +40,12 @@ class WatchedFile(Generic[T]):
 
     def look(self, parse: Parse[T], *, max_bytes: int, grace_s: float, now: float, context: object) -> None:
         """Reads the file; parses it where its content, or `context`, is another than last time."""
+        self.must_retry = False
         try:
             text = read_config(self.path, max_bytes)
+        except NoRoomError:
+            self.must_retry = True  # that is no word about the file: everything stays as it is
+            return
         except UnreadableError as error:
             self._seen, self._gone_since = None, None
             self._fail(str(error), ())
