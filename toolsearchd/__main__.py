@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from toolsearchd import __version__
+from toolsearchd.actors.stderr_writer import StderrWriter
 from toolsearchd.errors import ToolsearchdError
 
 EXIT_BAD_CONFIG = 2
@@ -19,6 +20,10 @@ EXIT_ALREADY_RUNNING = 75  # EX_TEMPFAIL: systemd and scripts may tell it from a
 
 def main(argv: list[str] | None = None) -> None:
     args = _parse(argv)
+    writer = None
+    if not args.check_config:
+        writer = StderrWriter()
+        writer.start()
     _log_to_stderr()
     logging.getLogger("toolsearchd").setLevel(args.log_level.upper())
     logging.captureWarnings(True)
@@ -51,7 +56,7 @@ def main(argv: list[str] | None = None) -> None:
             "the kernel refuses PR_SET_CHILD_SUBREAPER: what a server leaves behind may outlive the daemon"
         )
     try:
-        trio.run(lambda: Daemon(found, dict(os.environ)).run(), strict_exception_groups=True)
+        trio.run(lambda: Daemon(found, dict(os.environ), writer).run(), strict_exception_groups=True)
     except* ToolsearchdError as group:
         error = group.exceptions[0]
         while isinstance(error, BaseExceptionGroup):

@@ -144,7 +144,8 @@ CODES: dict[str, CodeEntry] = {
         "The message says which file and why.",
     ),
     "ALREADY_RUNNING": CodeEntry(
-        "Another daemon holds the runtime directory.", "Use it, stop it, or give --runtime-dir."
+        "Another daemon holds the runtime directory or the state directory, or took it over.",
+        "Use it, stop it, or give --runtime-dir and --state-dir.",
     ),
     "NO_DAEMON": CodeEntry(
         "No daemon answers at the socket.", "Start `toolsearchd`, or the systemd socket unit."

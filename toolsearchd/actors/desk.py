@@ -50,8 +50,10 @@ class ControlDesk:
         journal: Journal,
         manifests: ManifestFiles,
         orphans: Orphans,
+        oddities: Sequence[Callable[[], list[dict[str, str]]]] = (),
     ) -> None:
         self._orphans = orphans
+        self._oddities = oddities  # what the process itself finds odd about where it runs
         self._manifests = manifests
         self._watcher = watcher
         self._fleet = fleet
@@ -59,6 +61,7 @@ class ControlDesk:
         self._evaluator = evaluator
         self._sessions = sessions
         self._journal = journal
+        self._statm_fd = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
         self._started_at = time.monotonic()
 
     def answers(self) -> Mapping[type[messages.ControlRequest], Callable[[Any], Any]]:
@@ -96,10 +99,13 @@ class ControlDesk:
             "servers": dict(Counter(source.state for source in self._sources())),
             "tools": len(snapshot),
             "sessions": [session.summary() for session in self._sessions],
-            "memory_bytes": resident_bytes(),
+            "memory_bytes": resident_bytes(self._statm_fd),
             "config": {"file": str(self._watcher.config_file)},
             "sources": self._watcher.files(),
-            "problems": [str(problem) for problem in self._watcher.problems],
+            "problems": [
+                *(str(problem) for problem in self._watcher.problems),
+                *(finding["message"] for finding in self._odd_findings()),
+            ],
             "unanswered": self._journal.summary()["unanswered"],
         }
 
@@ -166,8 +172,11 @@ class ControlDesk:
             found += await findability(self._cataloger.snapshot, self._watcher.lexicon, limits)
         return {"findings": found}
 
+    def _odd_findings(self) -> list[dict[str, str]]:
+        return [finding for look in self._oddities for finding in look()]
+
     def findings(self) -> list[dict[str, str]]:
-        """What is odd about configs and servers."""
+        """What is odd about configs, servers and the process itself."""
         found = [
             {
                 "level": problem.level,
@@ -177,6 +186,7 @@ class ControlDesk:
             }
             for problem in self._watcher.problems
         ]
+        found += self._odd_findings()
         names = {source.name for source in self._sources()}
         found += profile_findings(self._watcher.settings.profiles, names)
         found += self._manifests.findings()
@@ -202,8 +212,9 @@ def _same_tools(indexed: Source | None, now: Source) -> bool:
     return indexed is not None and indexed.available and indexed.definitions is now.definitions
 
 
-def resident_bytes() -> int:
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
+def resident_bytes(statm_fd: int) -> int:
+    """`statm_fd`: /proc/self/statm, kept open so that status answers when no descriptor is left."""
+    pages = int(os.pread(statm_fd, 200, 0).split()[1])
     return pages * resource.getpagesize()
 
 

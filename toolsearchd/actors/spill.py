@@ -21,6 +21,7 @@ import msgspec
 import trio
 
 from toolsearchd.actors.account import Claim
+from toolsearchd.actors.private_file import open_private
 from toolsearchd.disclosure.gate import clean_message
 from toolsearchd.disclosure.sanitise import clean_result
 from toolsearchd.dispatch.entry import Outcome, Parked
@@ -275,7 +276,10 @@ class Spill:
                 "BAD_ARGUMENTS", "`offset` counts bytes from 0, `limit` takes 4 of them or more"
             )
         try:
-            with found.path.open("rb") as file:
+            file = open_private(found.path)
+            if file is None:
+                raise FileNotFoundError("it is gone")
+            with file:
                 file.seek(offset)
                 data = file.read(count)
         except OSError as error:
