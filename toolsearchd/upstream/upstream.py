@@ -42,6 +42,13 @@ class _FailedError(RuntimeError):
     """The server could not be used; the text is for people."""
 
 
+def _words_in(error: BaseException) -> str:
+    """Of a `_FailedError`, in whatever groups."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return str(error)
+
+
 class Upstream:
     """Made for one digest; `update` takes other keys of the spec. Calls `publish()` after each change."""
 
@@ -247,9 +254,9 @@ class Upstream:
         try:
             failure = await self._live()
         except* _FailedError as group:
-            failure = words_of(group)
+            failure = _words_in(group)
         except* Exception as group:  # whatever the SDK or the server came up with is this server's failure
-            failure = words_of(group)
+            failure = words_of(group, self.spec.url)
             log.debug("server %s failed", self.spec.name, exc_info=group)
         finally:
             self._connection = self._process = None
@@ -323,7 +330,7 @@ class Upstream:
                     patience.deadline = float("inf")
                     is_idle = await self._keep(connection)
             except* Exception as group:
-                raise _FailedError(transport.explain(words_of(group))) from group
+                raise _FailedError(transport.explain(words_of(group, spec.url))) from group
         if patience.cancelled_caught:
             raise _FailedError(f"no {step} within {spec.connect_timeout_s:g} s")
         return None if is_idle else transport.explain("")
