@@ -8,8 +8,11 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
+from toolsearchd.config.secret_values import SecretValues
 from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.errors import ToolsearchdError
+
+NONE = SecretValues(())
 
 _CHARS = 500
 _CAUSES = 32  # looked at, of an error that has more
@@ -31,12 +34,12 @@ _CERTIFICATE = {
 }
 
 
-def words_of(error: BaseException, url: str = "") -> str:
+def words_of(error: BaseException, url: str = "", secrets: SecretValues = NONE) -> str:
     """The telling one of the errors behind what the SDK raised. `url`: of a remote server; of it only host
-    and port are said."""
+    and port are said. `secrets`: the server's, which no text shows."""
     for cause in causes_of(error):
         if (text := _network_words(cause, url)) is not None:
-            return plain_line(text)[:_CHARS]
+            return _line(text, secrets)
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     kind = type(error).__name__
@@ -48,7 +51,18 @@ def words_of(error: BaseException, url: str = "") -> str:
         text = str(error) or "an error without words"
     else:
         text = f"{kind}: {error}" if str(error) else kind
-    return plain_line(text)[:_CHARS]
+    return _line(text, secrets)
+
+
+def trail_of(error: BaseException, secrets: SecretValues) -> str:
+    """All errors behind an error, for a debug log."""
+    shown = (f"{type(one).__name__}: {one}" for one in causes_of(error))
+    return _line(" < ".join(shown), secrets)
+
+
+def _line(text: str, secrets: SecretValues) -> str:
+    """Masked before anything is cut or cleaned: half of a secret would not be known again."""
+    return plain_line(secrets.masked(text))[:_CHARS]
 
 
 def causes_of(error: BaseException) -> Iterator[BaseException]:
@@ -124,14 +138,13 @@ def _with_port(host: str, port: int | None) -> str:
     return shown if port is None else f"{shown}:{port}"
 
 
-def words_of_spawn_error(error: OSError | ValueError, command: str) -> str:
+def words_of_spawn_error(error: OSError | ValueError, command: str, secrets: SecretValues = NONE) -> str:
     """The system's words, and which of the two names it means: the command or its working directory."""
-    if not isinstance(error, OSError):
-        return plain_line(f"{command} can't be started: {error}")[:_CHARS]
-    text = error.strerror or str(error)
-    if error.filename and str(error.filename) != command:
-        return plain_line(f"{command} can't be started in {error.filename}: {text}")[:_CHARS]
-    return plain_line(f"{command} can't be started: {text}")[:_CHARS]
+    where, text = "", str(error)
+    if isinstance(error, OSError):
+        text = error.strerror or text
+        where = f" in {error.filename}" if error.filename and str(error.filename) != command else ""
+    return _line(f"{command} can't be started{where}: {text}", secrets)
 
 
 def words_of_end(returncode: int | None) -> str:
