@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from toolsearchd.config.masking import masked, masked_words
 from toolsearchd.config.model import Problem
 
 Path = tuple[str | int, ...]
@@ -76,14 +77,16 @@ def problem_at(
     *,
     mend: str = "",
 ) -> Problem:
-    """A problem whose texts can be written anywhere: what is no UTF-8 in a key is shown escaped."""
+    """A problem whose texts can be written anywhere: what is no UTF-8 in a key is shown escaped, and what
+    looks like a credential, by a mistake in a key too, is masked."""
+    shown = tuple(part if isinstance(part, int) else masked_words([part])[0] for part in path)
     return Problem(
         level=level,
-        message=_writable(message),
+        message=_writable(masked(message)),
         file=_writable(file),
         line=place.line,
         column=place.column,
-        path=_writable(dotted(path)),
+        path=_writable(dotted(shown)),
         mend=mend,
     )
 

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from toolsearchd.config.masking import masked
 from toolsearchd.globs import matches_glob
 
 _SERVER_CHARS = 512  # of a glob in which a slash may end the server's part
@@ -292,5 +293,5 @@ class _Resolver:
 
 
 def _shown(value: object) -> str:
-    text = repr(value)
+    text = masked(repr(value))
     return text if len(text) <= 40 else text[:39] + "…"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
+from toolsearchd.config.secret_values import SecretValues
 from toolsearchd.disclosure.gate import clean_error
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
@@ -46,7 +47,7 @@ _REPLAY_WAIT_S = 15.0  # … and one that is to be sent again (the reference's)
 
 class Calls:
     """`connected(patience_s)` gives a connection that holds, or raises SERVER_UNAVAILABLE; `proven()` is told
-    of each answer."""
+    of each answer; `secrets()` are the server's, which no error shows."""
 
     def __init__(
         self,
@@ -56,11 +57,13 @@ class Calls:
         *,
         connected: Callable[[float], Awaitable[Connection]],
         proven: Callable[[], None],
+        secrets: Callable[[], SecretValues],
     ) -> None:
         self._name = name
         self._limits = limits
         self._connected = connected
         self._proven = proven
+        self._secrets = secrets
         self.slots = FairSlots(max_concurrency)
         self.breaker = Breaker(limits)
         self.waiting = Waiting(name)
@@ -112,9 +115,11 @@ class Calls:
             raise self._told(error) from error
 
     def _told(self, error: ToolsearchdError) -> ToolsearchdError:
-        return clean_error(
-            ToolsearchdError(error.code, error.message, **error.fields | {"server": self._name})
-        )
+        """With the server's name and without its secrets, which its own words may quote."""
+        secrets = self._secrets()
+        fields = {name: secrets.hidden_tree(value) for name, value in error.fields.items()}
+        message = secrets.hidden(error.message, is_cut=True)
+        return clean_error(ToolsearchdError(error.code, message, **fields | {"server": self._name}))
 
     def _check_breaker(self) -> None:
         if not self.breaker.admits(trio.current_time()):

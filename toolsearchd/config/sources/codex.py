@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolsearchd.config.document import Document, Lines, Place, problem_at
+from toolsearchd.config.masking import unquoted
 from toolsearchd.config.sources.base import Entries, Format, mapped, section
 
 _MAX_PARTS = 64  # of a dotted key: tomllib copies each beginning of it, and nobody nests so deeply
@@ -32,7 +33,7 @@ def _load(text: str, file: str) -> Document:
         at = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
         place = Place(int(at[1]), int(at[2])) if at else Place(text.count("\n") + 1, 0)  # at the end
         message = str(error)[: at.start()].strip() if at else str(error)
-        return Document(None, [problem_at("error", f"not TOML: {message}", file, (), place)])
+        return Document(None, [problem_at("error", f"not TOML: {unquoted(message)}", file, (), place)])
 
 
 def _deep_key(text: str) -> int:
