@@ -180,9 +180,8 @@ class Journal:
         unsaid, ends, lost_ends = self._unsaid, len(self._unsaid_ends), self._lost_ends
         lines = [item.line for item in batch]
         if unsaid:  # behind the starts of the calls that it names
-            lines.insert(
-                len(lines) if ends or lost_ends else 0, self._line("dropped", self._dropped_fields())
-            )
+            place = len(lines) if ends or lost_ends else 0
+            lines.insert(place, self._line("dropped", self._dropped_fields()))
         awaited = [item for item in batch if isinstance(item, _Awaited)]
         records = [item for item in batch if isinstance(item, _Record)]
         sync = bool(awaited) or any(record.starts for record in records)
