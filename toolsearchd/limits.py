@@ -86,7 +86,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     spill_s: float = 3600.0  # … each is kept so long at most
     resolve_bytes: int = 1024 * 1024  # of one in a reply
     pending_approvals: int = 32  # per session: nobody reads the thirty-third prompt of a burst
-    journal_records: int = 1024  # that wait to be written: a batch of 64 from each of 16 open requests
+    journal_records: int = 2048  # that wait to be written: 16 open requests of 64 calls, starts and ends
     journal_gather_s: float = 0.05  # records that nobody waits for are written together, so far apart
     journal_tail_bytes: int = 8 * 1024 * 1024  # read at a start: 20,000 calls, in a tenth of a second
     approval_answer_s: float = 300.0  # a prompt that somebody can hear, and its longest life

@@ -99,3 +99,20 @@ class World(RuleBasedStateMachine):
 
 World.TestCase.settings = settings(max_examples=60, stateful_step_count=40)
 TestHousehold = World.TestCase
+
+
+def test_a_marker_or_a_cgroup_of_its_own_tells_whose_a_process_is():
+    household = Household()
+    servers = [Process(pid, US, pid, pid, pid, "S", "server") for pid in (10, 20, 30)]
+    for server in servers:
+        household.add(server, f"marker {server.pid}")
+    household.note_cgroups({servers[0].key: "/own", servers[1].key: "/shared", servers[2].key: "/shared"})
+    left = [Process(pid, US, pid, pid, pid, "S", "left") for pid in (40, 50, 60, 70)]
+    assert household.claim(left[0], "marker 20", "/own", "/daemon")
+    assert household.claim(left[1], "", "/own", "/daemon")
+    assert not household.claim(left[2], "", "/shared", "/daemon")  # of two servers: which?
+    assert not household.claim(left[3], "marker of another daemon", "/daemon", "/daemon")
+    table = {process.pid: process for process in (*servers, *left)}
+    assert [p.pid for p in household.of(servers[0].key, table)] == [10, 50]
+    assert [p.pid for p in household.of(servers[1].key, table)] == [20, 40]
+    assert [p.pid for p in household.of(servers[2].key, table)] == [30]

@@ -29,6 +29,8 @@ from toolsearchd.errors import ToolsearchdError
 from toolsearchd.guard import bugs
 from toolsearchd.protocol import messages
 
+_SHOWN = 20  # of findings of one kind: a screen or two
+
 
 class ServerDesk(Protocol):
     """What people may ask of the fleet."""
@@ -243,8 +245,17 @@ def _journal_findings(journal: dict[str, Any]) -> list[dict[str, str]]:
             "message": f"{_words_of(call)} by an earlier daemon, and its end is not known",
             "mend": "it may have happened: look at its effect before it is called again; nothing was resent",
         }
-        for call in journal["unanswered"]
+        for call in journal["unanswered"][-_SHOWN:]
     ]
+    if (more := len(journal["unanswered"]) - _SHOWN) > 0:
+        found.append(
+            {
+                "level": "warning",
+                "about": about,
+                "message": f"{more} more calls were sent by an earlier daemon, and their ends are not known",
+                "mend": "`toolsearchctl journal --step unanswered --limit 0` has them all",
+            }
+        )
     if journal["dropped"]:
         found.append(
             {
