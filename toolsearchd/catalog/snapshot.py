@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from pyroaring import BitMap
 
+from toolsearchd.catalog.definition import NAME_CHARS
 from toolsearchd.catalog.model import Source, Tool
 from toolsearchd.catalog.naming import near_names, public_name
 from toolsearchd.index.analyzer import ANALYZERS, Analyzer
@@ -23,6 +24,7 @@ from toolsearchd.index.postings import Index, bitmap
 from toolsearchd.index.searcher import Searcher, make_searcher
 
 Ids = npt.NDArray[np.int32]
+_SERVER_CHARS = 512  # of a name that came, in which a server's name may end
 
 
 class Snapshot:
@@ -162,7 +164,7 @@ class Snapshot:
         if found is not None:
             return found
         index = next(iter(self.indexes.values()), None)
-        if index is None or not name:
+        if index is None or not 0 < len(name) <= _SERVER_CHARS + NAME_CHARS:
             return None
         readings = [index.named(name.lower()) if self.indexes.get("default") is index else ()]
         readings += [self._pair(name[:at], name[at + 1 :]) for at in self._ends_of_servers(name)]
@@ -211,7 +213,7 @@ class Snapshot:
 
     def _ends_of_servers(self, name: str) -> Iterator[int]:
         """Where `server/tool` or `server:tool` may be parted; longer names of servers are not looked for."""
-        for at, character in enumerate(name[:512]):
+        for at, character in enumerate(name[:_SERVER_CHARS]):
             if character in "/:" and name[:at] in self.docs_of:
                 yield at
 

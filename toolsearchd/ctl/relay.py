@@ -35,7 +35,7 @@ _GONE = {
     "message": "toolsearchd went away: the call may have happened; check before repeating",
 }
 # How an answer of the daemon begins: large ones are not decoded for their id.
-_ANSWER = re.compile(rb'\{"jsonrpc":"2\.0","id":(-?\d{1,18}|"[^"\\]{0,200}"),"(?:result|error)":')
+_ANSWER = re.compile(rb'\{"jsonrpc":"2\.0","id":(-?(?:0|[1-9]\d{0,17})|"[^"\\]{0,200}"),"(?:result|error)":')
 
 Message = dict[str, object]
 

@@ -190,7 +190,10 @@ def _enter_object(
         if extra > most:
             return extra
         waiting.extend((names, key) for key in item)
-    if properties or by_pattern or rest:
+    if not (by_pattern or rest):
+        fewer, others = sorted((properties, item), key=len)  # many parts may speak of one name each
+        waiting.extend((properties[key], item[key]) for key in fewer if key in others)
+    else:
         for key, value in item.items():
             if key in properties:
                 waiting.append((properties[key], value))
