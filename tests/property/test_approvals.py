@@ -215,6 +215,10 @@ class ApprovalMachine(RuleBasedStateMachine):
             assert prompt.question.binding.arguments_digest == arguments_digest(prompt.question.arguments)
 
     @invariant()
+    def what_has_ended_holds_no_arguments(self):
+        assert not any(prompt.question.arguments for prompt in self.approvals._ended)
+
+    @invariant()
     def pending_ones_wait_and_are_few(self):
         pending = self.approvals.pending
         assert all(prompt.state is PromptState.PENDING for prompt in pending)

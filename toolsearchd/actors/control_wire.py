@@ -46,7 +46,7 @@ class ControlWire:
         wire = ControlConnection(self._limits)
         person = Person(peer, partial(self._send_event, stream))
         answers = {**self._answers, **self._approver.answers_for(person)}
-        endings: list[Callable[[], None]] = [partial(self._approver.leave, person)]
+        endings: dict[str, Callable[[], None]] = {"person": partial(self._approver.leave, person)}
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(stream.run_writer)
@@ -57,7 +57,8 @@ class ControlWire:
                             if item.close:
                                 stream.shutdown_read()
                         elif isinstance(item, Watch):
-                            endings.append(self._watch(stream))
+                            if "watch" not in endings:  # each event is sent once
+                                endings["watch"] = self._watch(stream)
                             stream.send_nowait(wire.result(item.id, {"watching": True}))
                         else:
                             assert isinstance(item, ControlRequest)
@@ -68,7 +69,7 @@ class ControlWire:
         except* PeerStalledError as stalled:
             log.info("control connection of pid %d: %s", peer.pid, stalled.exceptions[0])
         finally:
-            for end in endings:
+            for end in endings.values():
                 end()
             stream.close()
 

@@ -56,7 +56,7 @@ class Calls:
         self._proven = proven
         self.slots = FairSlots(max_concurrency)
         self.breaker = Breaker(limits)
-        self.waiting = Waiting(name)
+        self.waiting = Waiting(name, limits.asked_at_once)
         self.in_flight = 0
         self.last_used = 0.0
 

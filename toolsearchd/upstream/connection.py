@@ -191,7 +191,7 @@ class Connection:
         # What the revision wants with each request: the SDK has no public way to it that leaves results be.
         self.session._stamp(message, options)  # type: ignore[arg-type]
         if on_progress is not None:
-            options["on_progress"] = _reporting(on_progress)
+            options["on_progress"] = _reporting(on_progress, self._limits.told_chars)
         # Our own clock and not the SDK's: its error for a timeout looks like one that a server may send.
         with trio.move_on_after(timeout_s):
             try:
@@ -249,9 +249,9 @@ def _input_required(result: dict[str, Any]) -> ToolsearchdError:
     )
 
 
-def _reporting(on_progress: OnProgress) -> Any:
+def _reporting(on_progress: OnProgress, max_chars: int) -> Any:
     async def progressed(progress: float, total: float | None, message: str | None) -> None:
-        on_progress(progress, total, message)
+        on_progress(progress, total, message and message[:max_chars])
 
     return progressed
 
