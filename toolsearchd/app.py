@@ -32,6 +32,7 @@ from toolsearchd.actors.latecomers import import_later
 from toolsearchd.actors.listener import Listener
 from toolsearchd.actors.manifest_files import ManifestFiles
 from toolsearchd.actors.notifier import Notifier
+from toolsearchd.actors.orphans import Orphans
 from toolsearchd.actors.permits import Permits
 from toolsearchd.actors.runtime_dir import RuntimeDir, activated_sockets
 from toolsearchd.actors.sessions import Sessions
@@ -46,6 +47,7 @@ from toolsearchd.config.settings import Settings
 from toolsearchd.disclosure.precedence import check_disclosure
 from toolsearchd.doors.mcp import McpDoor
 from toolsearchd.errors import ToolsearchdError
+from toolsearchd.guard import guarded
 from toolsearchd.index.lexicon import default_lexicon
 from toolsearchd.upstream.fleet import Fleet
 from toolsearchd.upstream.sdk import load_sdk
@@ -88,6 +90,7 @@ class Daemon:
         self.limits = limits = watcher.settings.limits
         self.activity = Activity()
         self.worker = Worker(limits, environ)
+        self.orphans = Orphans(limits)
         self.warm_catalog = WarmCatalog(
             state_dir=places.state_dir,
             snapshot=lambda: self.cataloger.snapshot,
@@ -148,6 +151,7 @@ class Daemon:
             activity=self.activity,
             spill=self.spill,
             limits=limits,
+            refusal=watcher.refusal,
         )
         self.manifests = ManifestFiles(places.config_file)
         self.sessions = Sessions(
@@ -168,6 +172,7 @@ class Daemon:
             sessions=self.sessions,
             journal=self.journal,
             manifests=self.manifests,
+            orphans=self.orphans,
         )
         self.door = McpDoor(
             open_session=self.sessions.open,
@@ -205,6 +210,7 @@ class Daemon:
         )
         self.fleet.apply(self.watcher.desired.servers)
         await stages.start("watcher", after(ready, self.watcher.run))
+        await stages.start("orphans", self.orphans.run)
         await stages.start("worker", self.worker.run)
         await stages.start("token counts", self.token_counts.run)
         await stages.start("fleet", after(ready, self._start_servers))
@@ -240,6 +246,7 @@ class Daemon:
         """After the first answers: importing the MCP SDK alone takes a second."""
         await import_later(LATER)
         self.heap.started()
+        await self.orphans.wait_swept()
         await self.fleet.run()
 
     async def _obey(self, signals: AsyncIterator[int], everything: trio.CancelScope) -> None:
@@ -249,7 +256,8 @@ class Daemon:
                 self.watcher.reload_nowait()
                 self.notifier.ready(self.desk.one_line())
             elif number == signal.SIGUSR1:
-                log.info("statistics: %s", msgspec.json.encode(self.desk.statistics()).decode())
+                with guarded("writing statistics"):  # a server's words stand in them
+                    log.info("statistics: %s", msgspec.json.encode(self.desk.statistics()).decode())
             elif self._stop.is_set():
                 log.warning("told to stop twice: not waiting any longer")
                 everything.cancel()

@@ -126,8 +126,9 @@ CODES: dict[str, CodeEntry] = {
     ),
     # Configuration.
     "BAD_CONFIG": CodeEntry(
-        "A configuration file can't be used as it stands.",
-        "The message names file, line, path and what is accepted.",
+        "A configuration file can't be used as it stands, or one that was there is gone.",
+        "The message names file, line, path and what is accepted; "
+        "`toolsearchctl reload --accept-missing` where it is meant to be gone.",
     ),
     "NO_CLIENT": CodeEntry(
         "A client's config is not where that client keeps it.", "Name the file with `--file`."

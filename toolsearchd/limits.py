@@ -45,6 +45,8 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     stderr_ring_bytes: int = 64 * 1024
     stop_stdin_s: float = 2.0  # close stdin, wait, SIGTERM, wait, SIGKILL
     stop_term_s: float = 2.0
+    orphan_look_s: float = 5.0  # between looks at what servers started; behind a start they come sooner
+    orphan_sweep_s: float = 6.0  # for what a dead daemon left: SIGTERM, stop_term_s, then SIGKILL
     discover_timeout_s: float = 2.0
     tools_per_server: int = 20_000  # the largest real one seen has 2,540
     list_pages: int = 1_000
@@ -57,7 +59,6 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     offered_bytes: int = 8 * 1024 * 1024  # … and of all servers' together, in one session
     offers_timeout_s: float = 20.0  # a server's list of prompts or resources: all clients' lists wait for it
     asked_at_once: int = 8  # questions of one server to a client: a person answers one after the other
-    told_chars: int = 2_000  # of a message of progress
     list_changes: int = 10  # of one server in list_change_window_s; a list that flips more often is frozen
     list_change_window_s: float = 60.0
     list_min_interval_s: float = 1.0  # list_changed storms: one listing in flight, one pending
@@ -88,13 +89,15 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     resolve_bytes: int = 1024 * 1024  # of one in a reply
     pending_approvals: int = 32  # per session: nobody reads the thirty-third prompt of a burst
     journal_records: int = 1024  # that wait to be written: a batch of 64 from each of 16 open requests
+    journal_gather_s: float = 0.05  # records that nobody waits for are written together, so far apart
+    journal_tail_bytes: int = 8 * 1024 * 1024  # read at a start: 20,000 calls, in a tenth of a second
     approval_answer_s: float = 300.0  # a prompt that somebody can hear, and its longest life
     # --- config ---------------------------------------------------------------------------------
     user_file_bytes: int = 128 * 1024 * 1024  # some clients keep their history in it
     project_file_bytes: int = 1024 * 1024
     word_list_bytes: int = 1024 * 1024  # twenty times the daemon's own longest list
     settle_s: float = 0.1  # quiet time after a file event
-    deleted_grace_s: float = 2.0  # an editor's rename-away is no removal
+    deleted_grace_s: float = 2.0  # an editor's rename-away is not told as a file that is missing
     sweep_s: float = 5.0  # the stat sweep that catches what inotify misses
     # --- compile --------------------------------------------------------------------------------
     compile_slice_s: float = 0.002

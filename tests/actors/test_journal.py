@@ -5,6 +5,7 @@ import resource
 import stat
 from contextlib import contextmanager
 
+import msgspec
 import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
@@ -30,7 +31,7 @@ class World:
         self.journal = Journal(
             directory,
             settings=lambda: JournalSettings(**settings),
-            limits=limits or Limits(),
+            limits=msgspec.structs.replace(limits or Limits(), journal_gather_s=0.0),
             now=lambda: 0.0,
             in_thread=self._write,
         )
@@ -143,8 +144,9 @@ async def test_a_directory_in_its_place_and_a_link(tmp_path, nursery):
 
 async def test_who_waits_and_who_is_counted(tmp_path, nursery):
     world = World(tmp_path, limits=Limits(journal_records=2))
-    world.hold = trio.Event()
     await nursery.start(world.journal.run)
+    await wait_all_tasks_blocked()  # it has looked for what an earlier daemon left
+    world.hold = trio.Event()
     world.journal.record("first", {})  # the writer has it, and hangs
     await wait_all_tasks_blocked()
     for _ in range(5):
@@ -179,3 +181,27 @@ async def test_what_was_received_before_the_end_is_written(tmp_path):
         world.journal.record("last", {})
         nursery.cancel_scope.cancel()
     assert steps(world.path) == ["last"]
+
+
+async def test_records_that_nobody_waits_for_are_written_together(tmp_path, nursery, autojump_clock):
+    writes = []
+
+    async def in_thread(write):
+        writes.append(trio.current_time())
+        write()
+
+    journal = Journal(
+        tmp_path, settings=JournalSettings, limits=Limits(), now=lambda: 0.0, in_thread=in_thread
+    )
+    await nursery.start(journal.run)
+    await trio.sleep(1)
+    writes.clear()
+    started = trio.current_time()
+    for _ in range(10):  # a call each 10 ms
+        journal.record("sent", {})
+        await trio.sleep(0.01)
+    assert len(writes) <= 2
+    journal.record("sent", {})
+    await journal.wait_recorded("approved", {})  # takes along what waits, and waits for nothing
+    assert trio.current_time() - started < 0.11
+    assert len(read(tmp_path / "journal.jsonl")) == 12

@@ -125,15 +125,23 @@ async def test_an_earlier_daemons_files_are_gone(tmp_path, nursery):
     assert not old.exists()
 
 
-@pytest.mark.parametrize("odd", [2**70, "deep"])
-async def test_what_has_no_representation_is_no_result(spill, odd):
-    if odd == "deep":
-        odd = []
-        for _ in range(5000):
-            odd = [odd]
-    with pytest.raises(ToolsearchdError) as caught:
-        await spill.fitted("s1", Outcome(response={"content": [], "structuredContent": odd}))
-    assert caught.value.code == "BAD_RESULT"
+def nested(levels):
+    value = []
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("odd", [2**70, "\ud800", nested(5000), {"\udfff": 1}, {"a": [2**64, -(2**63) - 1]}])
+async def test_what_has_no_representation_costs_itself_and_is_said(spill, odd):
+    result = {"content": [{"type": "text", "text": "done"}], "structuredContent": {"odd": odd}}
+    for given in (Outcome(response=result), Outcome(error={"code": "TOOL_ERROR", "response": result})):
+        told = await spill.fitted("s1", given)
+        shown = told.response if told.error is None else told.error["response"]
+        msgspec.msgpack.encode(shown)
+        texts = [block["text"] for block in shown["content"]]
+        assert texts[0] == "done"
+        assert "can't be represented" in texts[-1]
 
 
 async def test_the_largest_slots_of_a_reply_give_way(spill):

@@ -102,3 +102,14 @@ async def test_closing_ends_a_wait(pair):
         stream.close()
         stream.send_nowait(b"into the void")
     assert found == [b""]
+
+
+def test_sockets_tell_a_half_close_from_a_close():
+    ours, theirs = socket.socketpair()
+    stream = PeerStream(ours, Limits())
+    assert not stream.is_gone
+    theirs.shutdown(socket.SHUT_WR)
+    assert not stream.is_gone
+    theirs.close()
+    assert stream.is_gone
+    ours.close()

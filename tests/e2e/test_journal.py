@@ -5,7 +5,8 @@ import stat
 import pytest
 
 from tests.daemon import wait_until
-from tests.e2e.test_approvals import ECHO, ERASE, Calling, erase, started
+from tests.e2e.test_approvals import ECHO, ERASE, Asked, Calling, erase, started
+from tests.servers.zoo import zoo
 
 
 @pytest.fixture
@@ -45,9 +46,11 @@ def test_calls_and_approvals(daemon):
     assert erased["decision"].startswith("approved by toolsearchctl, pid ")
     assert erased["digests"] == prompt["digests"]
     assert unknown["outcome"] == "TOOL_NOT_FOUND"
-    ended, approved, _ = journal(daemon, "--tool", "*erase", count=3)
-    assert (ended["step"], ended["state"], ended["approval"]) == ("approval", "approved", prompt["approval"])
-    assert approved["step"] == "approved"
+    answered, approved, sent, ended = journal(daemon, "--tool", "*erase", count=4)
+    assert (answered["step"], answered["state"]) == ("approval", "approved")
+    assert answered["approval"] == prompt["approval"]
+    assert [record["step"] for record in (approved, sent, ended)] == ["approved", "sent", "call"]
+    assert approved["call"] == sent["call"] == ended["call"]
     file = daemon.state_dir / "journal.jsonl"
     assert "a secret" not in file.read_text()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -91,3 +94,32 @@ def test_what_an_agent_leaves_running_is_recorded(daemon):
     call.wire.close()
     (record,) = journal(daemon, "--step", "orphaned", count=1)
     assert record["tool"] == "mcp__steady__sleep"
+
+
+def test_what_was_sent_and_never_answered_is_named_by_the_next_daemon(tmp_path):
+    ledger = tmp_path / "ledger"
+    servers = {"ledger": zoo("ledger", ledger)}
+    with Asked(tmp_path, servers=servers) as daemon:
+        daemon.wait_servers("ledger")
+        call = {"name": "mcp__ledger__record", "arguments": {"nonce": "once", "how": "silent"}}
+        Calling(daemon, call)
+        ended = {"name": "mcp__ledger__record", "arguments": {"nonce": "ended"}}
+        assert Calling(daemon, ended).result()["response"]
+        journal(daemon, "--step", "sent", count=2)
+        daemon.process.kill()
+        daemon.process.wait()
+
+        daemon.start()
+        (named,) = wait_until(lambda: daemon.ctl("status")[1]["unanswered"], what="the call without an end")
+        assert (named["tool"], named["client"], named["sent"]) == ("mcp__ledger__record", "test", True)
+        findings = daemon.ctl("doctor")[1]["findings"]
+        assert any("was sent at" in finding["message"] for finding in findings)
+        (record,) = journal(daemon, "--step", "unanswered", count=1)
+        assert record["call"] == named["call"]
+        daemon.wait_servers("ledger")
+        assert [line.split()[1] for line in ledger.read_text().splitlines()] == ["once", "ended"]
+
+        assert daemon.stop() == 0
+        daemon.start()  # named once in the journal, and a day long in `status`
+        wait_until(lambda: daemon.ctl("status")[1]["unanswered"] == [named], what="what the one before named")
+        journal(daemon, "--step", "unanswered", count=1)

@@ -15,6 +15,7 @@ MODES = (
     "hang hang_after_probe exit_0 exit_1 exit_by_signal garbage_without_newline odd_bytes wrong_ids "
     "asks_back old_version version_is_a_number modern_only silent_on_unknown slow_start "
     "needs_a_terminal wrapper ignores_sigterm stderr_flood huge_result odd_results bad_tools "
+    "odd_answers odd_tools banner "
     "page_two_fails changes_storm progress_flood never_answers answers_late many_pages "
 ).split()
 
@@ -147,14 +148,37 @@ def test_a_result_past_the_line_limit(daemon):
     assert daemon.rss_bytes() < 250 * MB
 
 
-@pytest.mark.parametrize("kind", ["surrogate", "infinity", "nan", "no_content", "big_integer", "deep"])
-def test_results_that_cannot_be_represented(daemon, kind):
+@pytest.mark.parametrize(
+    ("kind", "texts", "structured"),
+    [
+        ("surrogate", ["\ufffd", "NOTE"], None),
+        ("infinity", ["NOTE"], {"x": None}),
+        ("nan", ["NOTE"], {"x": None}),
+        ("big_integer", [], {"x": "7" * 5000}),
+        ("large_integer", ["NOTE"], {"x": str(2**70)}),
+        ("no_content", [], None),
+        ("null_content", [], None),
+        ("text_content", ["all of it"], None),
+        ("one_block", ["ok"], None),
+        ("no_error", [], None),
+    ],
+)
+def test_results_that_no_wire_can_hold_arrive(daemon, kind, texts, structured):
+    """It costs that value, and a note says so; what was carried out is not called failed."""
     daemon.wait_servers("odd_results", within_s=45)
     with agent(daemon) as wire:
-        assert "response" in call(
-            wire, "mcp__odd_results__echo", kind="fine"
-        )  # three failures would open the breaker
-        assert call(wire, "mcp__odd_results__echo", kind=kind)["error"]["code"] == "BAD_RESULT"
+        response = call(wire, "mcp__odd_results__echo", kind=kind)["response"]
+        said = [
+            "NOTE" if "[toolsearchd:" in block["text"] else block["text"] for block in response["content"]
+        ]
+        assert said == texts
+        assert response.get("structuredContent") == structured
+
+
+def test_a_result_that_nests_too_deeply(daemon):
+    daemon.wait_servers("odd_results", within_s=45)
+    with agent(daemon) as wire:
+        assert call(wire, "mcp__odd_results__echo", kind="deep")["error"]["code"] == "BAD_RESULT"
 
 
 def test_a_block_of_an_unknown_type_is_passed_on(daemon):
@@ -162,6 +186,57 @@ def test_a_block_of_an_unknown_type_is_passed_on(daemon):
     with agent(daemon) as wire:
         slot = call(wire, "mcp__odd_results__echo", kind="unknown_block")
         assert slot["response"]["content"] == [{"type": "hologram", "data": 1}]
+
+
+ANSWERS = (
+    '{"jsonrpc":"2.0","id":ID,"result":[]}',
+    '{"jsonrpc":"2.0","id":ID,"result":"ok"}',
+    '{"jsonrpc":"2.0","id":ID,"error":{"code":"INVALID_PARAMS","message":"project is missing"}}',
+    '{"jsonrpc":"2.0","id":ID,"error":{"code":1000000000000000000000,"message":"project is missing"}}',
+    '{"jsonrpc":"2.0","id":ID,"error":"project is missing"}',
+    '{"jsonrpc":"2.0","id":ID,"error":{"code":1,"message":"project is missing \\ud800"}}',
+    '{"jsonrpc":"1.0","id":"ID","error":{"message":"project is missing"}}',
+    '{"id":ID,"result":{"content":[]}}',
+    '{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"project is missing"}}',
+    '[{"jsonrpc":"2.0","id":ID,"result":{"content":[]}}]',
+    '{"jsonrpc":"2.0","id":ID}',
+)
+
+
+def test_an_answer_of_the_wrong_shape_ends_its_call_at_once(daemon):
+    daemon.wait_servers("odd_answers", within_s=45)
+    with agent(daemon) as wire:
+        for line in ANSWERS:
+            slot = call(wire, "mcp__odd_answers__echo", line=line)  # at once: its timeout is five minutes
+            if "error" in line:
+                assert slot["error"]["code"] == "SERVER_ERROR", line
+                assert "project is missing" in slot["error"]["message"]
+            elif "result" in line:
+                assert "response" in slot, line
+            else:
+                assert slot["error"]["code"] == "BAD_RESULT"
+            assert "response" in call(
+                wire, "mcp__odd_answers__echo", line=ANSWERS[0]
+            )  # the breaker stays shut
+
+
+def test_a_tool_that_holds_what_is_no_text_costs_itself(daemon):
+    daemon.wait_servers("odd_tools", within_s=45)
+    names = ["cut", "infinite", "large", "fine"]
+    with agent(daemon) as wire:
+        found = wire.ask({"op": "describe", "id": 1, "names": [f"mcp__odd_tools__{name}" for name in names]})
+    assert set(found["tools"]) == {f"mcp__odd_tools__{name}" for name in names}
+    assert "\ufffd" in found["tools"]["mcp__odd_tools__cut"]["description"]
+    findings = str([f["message"] for f in daemon.ctl("doctor")[1]["findings"] if f["about"] == "odd_tools"])
+    assert "tool mended: cut: description" in findings
+    assert "tool left out" in findings  # the one whose very name is cut
+    assert daemon.server("odd_tools")["tools"] == 4
+
+
+def test_the_first_line_that_is_no_message_is_shown(daemon):
+    status = wait_until(lambda: (s := daemon.server("banner"))["last_error"] and s["first_junk"] and s)
+    assert status["first_junk"] == "ModuleNotFoundError: no module of this name"
+    assert "ModuleNotFoundError" in status["last_error"]
 
 
 def test_a_bad_tool_costs_itself(daemon):

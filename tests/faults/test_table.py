@@ -5,7 +5,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
-ROW = re.compile(r"^\| ([FN]\d{2,3}) \| (.+?) \| (.+?) \|$")
+ROW = re.compile(r"^\| (F\d{3}|N\d{2,3}) \| (.+?) \| (.+?) \|$")
 
 # Chapters of the table that must be complete: ids run with gaps, so the ids themselves are listed.
 COMPLETE = {

@@ -285,6 +285,23 @@ def long_results():
     serve(on_call=long)
 
 
+def says():
+    """A call says what is written: `around`, lines before its answer; `answer`, what stands behind the id.
+    JSON as it is to go out; ID stands for the call's."""
+
+    def say(message):
+        asked = message["params"].get("arguments", {})
+        request_id = json.dumps(message["id"])
+        for line in asked.get("around", ()):
+            OUT.write(line.replace("ID", request_id).encode("utf-8", "surrogatepass") + b"\n")
+        answer_ = asked.get("answer", '"result": {"content": [{"type": "text", "text": "ok"}]}')
+        line = '{"jsonrpc": "2.0", "id": ' + request_id + ", " + answer_ + "}"
+        OUT.write(line.encode("utf-8", "surrogatepass") + b"\n")
+        OUT.flush()
+
+    serve(on_call=say)
+
+
 def odd_results():
     raw = {
         "fine": b'{"content": []}',
@@ -292,7 +309,12 @@ def odd_results():
         "infinity": rb'{"content": [], "structuredContent": {"x": 1e999}}',
         "nan": rb'{"content": [], "structuredContent": {"x": NaN}}',
         "big_integer": b'{"content": [], "structuredContent": {"x": ' + b"7" * 5000 + b"}}",
+        "large_integer": b'{"content": [], "structuredContent": {"x": %d}}' % 2**70,
         "no_content": rb'{"contents": 5}',
+        "null_content": rb'{"content": null}',
+        "text_content": rb'{"content": "all of it"}',
+        "one_block": rb'{"content": {"type": "text", "text": "ok"}}',
+        "no_error": rb'{"content": [], "isError": null}',
         "unknown_block": rb'{"content": [{"type": "hologram", "data": 1}]}',
         "deep": b'{"content": [], "structuredContent": ' + b'{"x":' * 5000 + b"1" + b"}" * 5000 + b"}",
     }
@@ -305,6 +327,43 @@ def odd_results():
         OUT.flush()
 
     serve(on_call=odd)
+
+
+def odd_answers():
+    """Answers with the line that the call's arguments give; ID in it is the request's."""
+
+    def odd(message):
+        line = message["params"]["arguments"]["line"]
+        OUT.write(
+            line.replace('"id":ID', f'"id":{message["id"]}').replace('"ID"', f'"{message["id"]}"').encode()
+        )
+        OUT.write(b"\n")
+        OUT.flush()
+
+    serve(on_call=odd)
+
+
+def odd_tools():
+    raw = (
+        rb'{"name": "cut", "description": "An emoji \ud83d", "inputSchema": {"type": "object"}}',
+        rb'{"name": "infinite", "inputSchema": {"type": "object", "properties": {"x": {"maximum": 1e999}}}}',
+        b'{"name": "large", "inputSchema": {"type": "object", "properties": {"x": {"maximum": %d}}}}' % 2**70,
+        rb'{"name": "fine", "inputSchema": {"type": "object"}}',
+        rb'{"name": "bad \udfff", "inputSchema": {"type": "object"}}',
+    )
+    for message in messages():
+        if message.get("method") == "initialize":
+            initialized(message)
+        elif message.get("method") == "tools/list":
+            head = b'{"jsonrpc": "2.0", "id": %d, "result": {"tools": [' % message["id"]
+            OUT.write(head + b", ".join(raw) + b"]}}\n")
+            OUT.flush()
+
+
+def banner():
+    OUT.write(b"ModuleNotFoundError: no module of this name\nmore of it\n")
+    OUT.flush()
+    sys.exit(3)
 
 
 def bad_tools():

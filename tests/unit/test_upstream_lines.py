@@ -40,7 +40,7 @@ def test_bytes_that_are_no_message_are_counted(line):
     assert reader.junk >= 1
 
 
-@pytest.mark.parametrize("result", [rb'"\ud800"', b"1e999", b"NaN", b"7" * 5000, b'"\xff"'])
+@pytest.mark.parametrize("result", [b'"\xff"', b"{", b"'text'", b'"unfinished', b"{1: 2}"])
 @pytest.mark.parametrize(
     "form", [b'{"jsonrpc":"2.0","id":5,"result":%s}', b'{"result":%s,"jsonrpc":"2.0","id":5}']
 )
@@ -50,12 +50,39 @@ def test_an_answer_that_is_no_json_fails_its_request(form, result):
     assert reader.junk == 1
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (rb'"a\ud83d"', "a\ud83d"),
+        (rb'{"\ud800": 1}', {"\ud800": 1}),
+        (b"1e999", float("inf")),
+        (b"-Infinity", float("-inf")),
+        (b"7" * 5000, "7" * 5000),
+        (b"18446744073709551616", 2**64),
+    ],
+)
+def test_what_no_text_and_no_number_is_costs_no_message(text, value):
+    reader, (message,) = read(b'{"jsonrpc":"2.0","id":5,"result":{"x":%s}}\n' % text)
+    assert message.fields["result"] == {"x": value}
+    assert reader.junk == 0
+
+
+def test_a_batch_of_one_is_its_message():
+    assert fields(read(b'[{"id": 5, "result": {}}]\n')[1]) == [{"id": 5, "result": {}}]
+
+
+def test_the_first_line_that_is_no_message_is_kept():
+    reader, _ = read(b"\n", b"Traceback (most recent call last):\n", b"more\n", b'{"a": 1}\n')
+    assert reader.first_junk == "Traceback (most recent call last):"
+    assert len(read(b"x" * 30_000 + b"\n")[0].first_junk) == 500
+
+
 def test_a_request_of_the_server_that_is_no_json_fails_nothing():
-    assert read(b'{"jsonrpc":"2.0","id":5,"method":"x","params":NaN}\n')[1] == []
+    assert read(b'{"jsonrpc":"2.0","id":5,"method":"x","params":{\n')[1] == []
 
 
 def test_only_an_outermost_id_counts():
-    inner = b'{"result":{"text":"\\"id\\":7","id":8,"more":[{"id":9}],"x":NaN},"id":%s}\n'
+    inner = b'{"result":{"text":"\\"id\\":7","id":8,"more":[{"id":9}],"x":nan},"id":%s}\n'
     assert read(inner % b"5")[1] == [Lost(5, "bad")]
     assert read(inner % b'"five"')[1] == [Lost("five", "bad")]
     assert read(inner % b"1.5")[1] == []

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from toolsearchd.guard import guarded
+
 Subscriber = Callable[[dict[str, Any]], None]
 
 
@@ -25,4 +27,5 @@ class Activity:
             return
         event = {"step": step, **fields}
         for subscriber in tuple(self._subscribers):
-            subscriber(event)
+            with guarded("telling the live feed"):
+                subscriber(event)

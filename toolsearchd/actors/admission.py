@@ -6,6 +6,7 @@ Owns nothing; waits only for hooks and a person's answer. Everything against an 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -94,11 +95,15 @@ class Upstream(Protocol):
         server asks meanwhile. Raises `ToolsearchdError`."""
 
 
+_calls = itertools.count(1)
+
+
 class Passage:
     """One entry on its way: what it turned out to be, and by whose leave it goes. Filled as it goes."""
 
-    def __init__(self, caller: Caller, entry: Entry) -> None:
+    def __init__(self, caller: Caller, entry: Entry, life: str = "") -> None:
         self.caller = caller
+        self.call = f"{life}-{next(_calls)}"  # in the journal, from its start to its end
         self.entry = entry
         self.tool: Tool | None = None
         self.arguments: dict[str, Any] | None = None  # as they would be sent
@@ -121,6 +126,7 @@ class Passage:
         caller, tool, binding = self.caller, self.tool, self.binding
         fields: dict[str, Any] = {
             **self.who,
+            "call": self.call,
             "pid": caller.peer.pid,
             "tool": clipped(self.entry.name, _NAME_CHARS),
         }

@@ -2,7 +2,8 @@
 
 Search, describe, ping and stop are answered here, in the connection's task, before the next frame is looked
 at; calls go to the dispatcher and answer when they end, so a stop never queues behind what it stops. After a
-hello with `mcp: true` the stream belongs to the MCP door.
+hello with `mcp: true` the stream belongs to the MCP door. An agent that ends its sending and reads on gets
+what it asked for first; one that is gone is let go at once.
 """
 
 from __future__ import annotations
@@ -15,15 +16,18 @@ from typing import Any
 
 import trio
 
+from toolsearchd import guard
 from toolsearchd.actors.peer import Peer
 from toolsearchd.actors.sender import OnProgress
 from toolsearchd.actors.session import Session
 from toolsearchd.actors.sessions import Sessions
 from toolsearchd.actors.slices import Slices
 from toolsearchd.actors.stream import PeerStalledError, PeerStream
+from toolsearchd.disclosure.gate import clean_error
 from toolsearchd.disclosure.sanitise import clipped
 from toolsearchd.dispatch.entry import Entry
 from toolsearchd.errors import ToolsearchdError
+from toolsearchd.guard import guarded
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.connection import AgentConnection, Refusal, error_frame, event_frame
 from toolsearchd.protocol.messages import (
@@ -48,6 +52,8 @@ from toolsearchd.protocol.messages import (
 
 log = logging.getLogger(__name__)
 
+_LAST_WORDS_S = 1.0  # for what a peer that we let go has not read yet
+
 ServeMcp = Callable[[PeerStream, bytes, Hello, Peer], Awaitable[None]]
 """(stream, bytes after the hello, hello, peer): the door takes the connection over until it ends."""
 
@@ -68,7 +74,7 @@ class AgentWire:
                 await _Conversation(
                     stream, peer, self._sessions, self._limits, self._serve_mcp, nursery
                 ).run()
-                with trio.move_on_after(1):
+                with trio.move_on_after(_LAST_WORDS_S):
                     await stream.drain()
                 nursery.cancel_scope.cancel()
         except* PeerStalledError as stalled:
@@ -108,10 +114,14 @@ class _Conversation:
             self._stream.send_nowait(self._wire.welcome({"session": "mcp", "protocol": 1}))
             await self._serve_mcp(self._stream, self._wire.take_rest(), hello, self._peer)
             return
-        try:
-            self._session = session = await self._sessions.open(hello, self._peer)
-        except ToolsearchdError as error:
-            self._stream.send_nowait(error_frame(None, error))
+
+        def refuse(error: ToolsearchdError) -> None:
+            self._stream.send_nowait(error_frame(None, clean_error(error)))
+
+        with guarded("opening a session", refuse):
+            self._session = await self._sessions.open(hello, self._peer)
+        session = self._session
+        if session is None:
             return
         session.emit, session.ask = self._send_event, self._ask
         session.account.unread = lambda: self._stream.outbox_bytes
@@ -121,9 +131,20 @@ class _Conversation:
             await self._serve(b"")  # requests may have come in one segment with the hello
             while not self._done and (data := await self._stream.receive()):
                 await self._serve(data)
+            if not self._done:
+                await self._wait_answered(session)
         finally:
             self._session = None
             self._sessions.close(session)
+
+    async def _wait_answered(self, session: Session) -> None:
+        """The agent sends nothing more. Where it reads on, its open calls go on to their ends, and it has all
+        replies; how long it may take over them is the writer's to bound."""
+        if self._stream.is_gone:
+            return
+        session.fall_silent()
+        await self._stream.wait_answered(lambda: not self._wire.open_ids)
+        await self._stream.drain()
 
     async def _wait_hello(self) -> Hello | None:
         while data := await self._stream.receive():
@@ -153,72 +174,62 @@ class _Conversation:
             await self._stream.wait_room()
 
     def _answer(self, request: Request) -> None:
+        with guarded(f"answering {type(request).__name__}", partial(self._reply, request)):
+            fields = self._fields_for(request)
+            if fields is not None:
+                self._reply(request, fields)
+
+    def _fields_for(self, request: Request) -> dict[str, Any] | None:
+        """The reply; None where it comes later. Raises what refuses the request."""
         session = self._session
         assert session is not None
-        try:
-            match request:
-                case Search():
-                    fields = session.search(_given(request, "queries", "query", "limit"))
-                case Describe():
-                    fields = session.describe(_given(request, "names", "name"))
-                case Ping():
-                    fields = session.ping()
-                case Stop():
-                    fields = session.stop(request.batch)
-                case Call():
-                    self._submit(session, request)
-                    return
-                case Use():
-                    self._use(session, request)
-                    return
-                case Assemble():
-                    assembling = partial(
-                        session.assemble,
-                        context_length=request.context_length,
-                        encoding=request.encoding,
-                        model=request.model,
-                        refresh=request.refresh,
-                    )
-                    self._nursery.start_soon(self._answer_later, request, assembling)
-                    return
-                case Tools():
-                    self._nursery.start_soon(
-                        self._answer_later, request, partial(session.set_tools, request.tools)
-                    )
-                    return
-                case CallResult():
-                    fields = session.call_result(request.call, request.response, request.error)
-                case Explain():
-                    fields = session.explain(request.query, request.tool)
-                case Resolve():
-                    fields = session.resolve(request.handle, request.offset, request.limit)
-                case Subscribe():
-                    fields = self._subscribe(session, request)
-                case Decide():
-                    fields = session.decide(request.approval, request.decision)
-                case Bye():
-                    fields, self._done = session.ping(), True
-                case _:  # a message without a branch here is a bug, not the peer's
-                    raise AssertionError(request)
-        except ToolsearchdError as error:
-            self._stream.send_nowait(self._wire.error(request.id, error))
-        except Exception as error:  # a bug in one answer is that answer's end
-            log.exception("answering %s failed", type(request).__name__)
-            self._stream.send_nowait(
-                self._wire.error(request.id, ToolsearchdError("INTERNAL", f"answering failed: {error!r}"))
-            )
-        else:
-            self._reply(request, fields)
+        match request:
+            case Search():
+                return session.search(_given(request, "queries", "query", "limit"))
+            case Describe():
+                return session.describe(_given(request, "names", "name"))
+            case Ping():
+                return session.ping()
+            case Stop():
+                return session.stop(request.batch)
+            case Call():
+                self._submit(session, request)
+            case Use():
+                self._use(session, request)
+            case Assemble():
+                assembling = partial(
+                    session.assemble,
+                    context_length=request.context_length,
+                    encoding=request.encoding,
+                    model=request.model,
+                    refresh=request.refresh,
+                )
+                self._answer_later(request, assembling)
+            case Tools():
+                self._answer_later(request, partial(session.set_tools, request.tools))
+            case CallResult():
+                return session.call_result(request.call, request.response, request.error)
+            case Explain():
+                return session.explain(request.query, request.tool)
+            case Resolve():
+                return session.resolve(request.handle, request.offset, request.limit)
+            case Subscribe():
+                return self._subscribe(session, request)
+            case Decide():
+                return session.decide(request.approval, request.decision)
+            case Bye():
+                self._done = True
+                return session.ping()
+            case _:  # a message without a branch here is a bug, not the peer's
+                raise AssertionError(request)
+        return None
 
-    def _reply(self, request: Request, fields: dict[str, Any]) -> None:
-        frame = self._wire.result(request.id, fields)
-        if len(frame) > self._limits.frame_bytes:
-            error = ToolsearchdError(
-                "RESULT_TOO_LARGE",
-                f"the reply takes {len(frame)} bytes, a frame holds {self._limits.frame_bytes}; ask for less",
-            )
-            frame = error_frame(request.id, error)
-        self._stream.send_nowait(frame)
+    def _reply(self, request: Request, reply: dict[str, Any] | ToolsearchdError) -> None:
+        """The one answer to a request: its fields, or what ended it."""
+        if isinstance(reply, ToolsearchdError):
+            self._stream.send_nowait(self._wire.error(request.id, clean_error(reply)))
+        else:
+            self._stream.send_nowait(self._wire.result(request.id, reply))
 
     def _submit(self, session: Session, request: Call) -> None:
         args = {"calls": request.calls}
@@ -257,13 +268,12 @@ class _Conversation:
 
         return on_progress
 
-    async def _answer_later(self, request: Request, answer: Callable[[], Awaitable[dict[str, Any]]]) -> None:
-        try:
-            fields = await answer()
-        except ToolsearchdError as error:
-            self._stream.send_nowait(self._wire.error(request.id, error))
-        else:
-            self._reply(request, fields)
+    def _answer_later(self, request: Request, answer: Callable[[], Awaitable[dict[str, Any]]]) -> None:
+        async def answering() -> None:
+            self._reply(request, await answer())
+
+        what = f"answering {type(request).__name__}"
+        guard.start(self._nursery, what, answering, tell=partial(self._reply, request))
 
     def _subscribe(self, session: Session, request: Subscribe) -> dict[str, Any]:
         unknown = sorted(set(request.events) - set(EVENTS))

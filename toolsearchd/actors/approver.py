@@ -27,6 +27,7 @@ from toolsearchd.config.settings import Settings
 from toolsearchd.dispatch.approvals import Answer, Approvals
 from toolsearchd.dispatch.prompt import Binding, Now, Prompt, PromptState, Question
 from toolsearchd.errors import ToolsearchdError
+from toolsearchd.guard import guarded
 from toolsearchd.limits import Limits
 from toolsearchd.protocol import messages
 
@@ -312,8 +313,10 @@ class Approver:
         self, waiting: _Waiting, event: str, fields_for: Callable[[Person | None], dict[str, Any]]
     ) -> None:
         for person in tuple(self._people):
-            person.send(event, fields_for(person))
-        waiting.asker.notify(event, fields_for(None))
+            with guarded("telling a person of an approval"):
+                person.send(event, fields_for(person))
+        with guarded("telling a session of its approval"):
+            waiting.asker.notify(event, fields_for(None))
 
     def _shown_to(
         self, person: Person | None, waiting: _Waiting, *, whole: bool = False, fits: bool = True

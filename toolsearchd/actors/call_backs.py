@@ -13,6 +13,7 @@ import msgspec
 import trio
 
 from toolsearchd.errors import ToolsearchdError
+from toolsearchd.protocol.framing import ENCODING_ERRORS
 
 Send = Callable[[str, dict[str, Any]], bool]
 """Sends an event to the agent; False where there is nobody to send it to."""
@@ -74,7 +75,11 @@ class CallBacks:
         if error is not None:
             waiting.error = _as_error(error)
         else:
-            waiting.result = as_result(response)
+            try:
+                waiting.result = as_result(response)
+            except ENCODING_ERRORS as odd:
+                words = f"the agent's answer can't be represented: {odd}; the call was carried out"
+                waiting.error = ToolsearchdError("BAD_RESULT", words)
         waiting.ended.set()
         return True
 
@@ -93,7 +98,10 @@ def _to_nobody(_event: str, _fields: dict[str, Any]) -> bool:
 
 
 def as_result(response: Any) -> dict[str, Any]:
-    """An agent's response as MCP's `CallToolResult`: one as it came; a text or other JSON as its content."""
+    """An agent's response as MCP's `CallToolResult`: one as it came; a text or other JSON as its content.
+
+    Raises one of ENCODING_ERRORS where it is no JSON.
+    """
     blocks = response.get("content") if isinstance(response, dict) else None
     if isinstance(blocks, list) and all(isinstance(block, dict) for block in blocks):
         assert isinstance(response, dict)

@@ -1,4 +1,10 @@
-"""Serves one person's connection on the control socket. Any number of requests, no hello."""
+"""Serves one person's connection on the control socket. Any number of requests, no hello.
+
+All that goes out is clean, whoever wrote it; what has to be judged as it is, a call's arguments, is JSON text
+with nothing hidden in it.
+
+Who ends the sending and reads on gets what was asked for first.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +17,20 @@ from typing import Any
 
 import trio
 
+from toolsearchd import guard
 from toolsearchd.actors.activity import Activity
 from toolsearchd.actors.approver import Approver, Person
 from toolsearchd.actors.peer import Peer
 from toolsearchd.actors.stream import PeerStalledError, PeerStream
+from toolsearchd.disclosure.gate import clean_error, clean_told
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.connection import ControlConnection, Refusal, event_frame
 from toolsearchd.protocol.messages import ControlRequest, Watch
 
 log = logging.getLogger(__name__)
+
+_LAST_WORDS_S = 1.0  # for what a peer that we let go has not read yet
 
 Answer = Callable[[Any], "dict[str, Any] | Awaitable[dict[str, Any]]"]
 
@@ -47,6 +57,7 @@ class ControlWire:
         person = Person(peer, partial(self._send_event, stream))
         answers = {**self._answers, **self._approver.answers_for(person)}
         endings: dict[str, Callable[[], None]] = {"person": partial(self._approver.leave, person)}
+        is_refused = False
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(stream.run_writer)
@@ -55,6 +66,7 @@ class ControlWire:
                         if isinstance(item, Refusal):
                             stream.send_nowait(item.frame)
                             if item.close:
+                                is_refused = True
                                 stream.shutdown_read()
                         elif isinstance(item, Watch):
                             if "watch" not in endings:  # each event is sent once
@@ -62,8 +74,20 @@ class ControlWire:
                             stream.send_nowait(wire.result(item.id, {"watching": True}))
                         else:
                             assert isinstance(item, ControlRequest)
-                            nursery.start_soon(self._answer, answers, stream, wire, item)
-                with trio.move_on_after(1):
+                            guard.start(
+                                nursery,
+                                f"answering {type(item).__name__}",
+                                self._answer,
+                                answers[type(item)],
+                                stream,
+                                wire,
+                                item,
+                                tell=partial(self._refuse, stream, wire, item),
+                            )
+                if not is_refused and not stream.is_gone:
+                    await stream.wait_answered(lambda: not wire.open_ids)
+                    await stream.drain()  # the writer bounds how long the peer may take over it
+                with trio.move_on_after(_LAST_WORDS_S):
                     await stream.drain()
                 nursery.cancel_scope.cancel()
         except* PeerStalledError as stalled:
@@ -74,24 +98,16 @@ class ControlWire:
             stream.close()
 
     async def _answer(
-        self,
-        answers: Mapping[type[ControlRequest], Answer],
-        stream: PeerStream,
-        wire: ControlConnection,
-        request: ControlRequest,
+        self, answer: Answer, stream: PeerStream, wire: ControlConnection, request: ControlRequest
     ) -> None:
-        try:
-            answer = answers[type(request)](request)
-            fields = await answer if inspect.isawaitable(answer) else answer
-        except ToolsearchdError as error:
-            stream.send_nowait(wire.error(request.id, error))
-        except Exception as error:  # a bug in one answer is that answer's end
-            log.exception("answering %s failed", type(request).__name__)
-            stream.send_nowait(
-                wire.error(request.id, ToolsearchdError("INTERNAL", f"answering failed: {error!r}"))
-            )
-        else:
-            stream.send_nowait(wire.result(request.id, fields))
+        answered = answer(request)
+        fields = await answered if inspect.isawaitable(answered) else answered
+        stream.send_nowait(wire.result(request.id, clean_told(fields)))
+
+    def _refuse(
+        self, stream: PeerStream, wire: ControlConnection, request: ControlRequest, error: ToolsearchdError
+    ) -> None:
+        stream.send_nowait(wire.error(request.id, clean_error(error)))
 
     def _watch(self, stream: PeerStream) -> Callable[[], None]:
         return self._activity.subscribe(partial(self._send_event, stream, "activity"))
@@ -99,4 +115,4 @@ class ControlWire:
     def _send_event(self, stream: PeerStream, name: str, fields: dict[str, Any]) -> None:
         # An event is dropped, not queued, for a peer that leaves its replies unread.
         if stream.outbox_bytes <= self._limits.frame_bytes_before_hello:
-            stream.send_nowait(event_frame(name, fields))
+            stream.send_nowait(event_frame(name, clean_told(fields)))

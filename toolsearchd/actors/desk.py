@@ -18,12 +18,15 @@ from toolsearchd.actors.cataloger import Cataloger
 from toolsearchd.actors.evaluator import Evaluator
 from toolsearchd.actors.journal import Journal
 from toolsearchd.actors.manifest_files import ManifestFiles
+from toolsearchd.actors.orphans import Orphans
 from toolsearchd.actors.sessions import Sessions
 from toolsearchd.actors.standing import profile_findings
 from toolsearchd.actors.watcher import Watcher
 from toolsearchd.catalog.model import Source
+from toolsearchd.config.model import MEND
 from toolsearchd.disclosure.tokens import VOCABULARIES
 from toolsearchd.errors import ToolsearchdError
+from toolsearchd.guard import bugs
 from toolsearchd.protocol import messages
 
 
@@ -46,7 +49,9 @@ class ControlDesk:
         sessions: Sessions,
         journal: Journal,
         manifests: ManifestFiles,
+        orphans: Orphans,
     ) -> None:
+        self._orphans = orphans
         self._manifests = manifests
         self._watcher = watcher
         self._fleet = fleet
@@ -67,7 +72,7 @@ class ControlDesk:
             messages.Sessions: lambda _: {"sessions": [session.summary() for session in self._sessions]},
             messages.StopSessions: lambda request: self._sessions.stop_all(request.session),
             messages.Tokens: lambda request: self.tokens(request.session, request.encodings),
-            messages.Reload: lambda _: self.reload(),
+            messages.Reload: self.reload,
             messages.Doctor: lambda _: self.doctor(),
         }
 
@@ -77,7 +82,9 @@ class ControlDesk:
         servers = (
             ", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "none configured"
         )
-        return f"servers: {servers}; tools: {len(self._cataloger.snapshot)}; sessions: {len(self._sessions)}"
+        refusal = "no config is in force, calls are refused; " if self._watcher.refusal() else ""
+        tools, sessions = len(self._cataloger.snapshot), len(self._sessions)
+        return f"{refusal}servers: {servers}; tools: {tools}; sessions: {sessions}"
 
     def status(self) -> dict[str, Any]:
         snapshot = self._cataloger.snapshot
@@ -93,6 +100,7 @@ class ControlDesk:
             "config": {"file": str(self._watcher.config_file)},
             "sources": self._watcher.files(),
             "problems": [str(problem) for problem in self._watcher.problems],
+            "unanswered": self._journal.summary()["unanswered"],
         }
 
     def servers(self, name: str | None, *, origins: bool) -> dict[str, Any]:
@@ -135,13 +143,18 @@ class ControlDesk:
         self._fleet.restart(name)
         return {"restarted": name}
 
-    def reload(self) -> dict[str, Any]:
-        """Re-reads every config now; what changed is under way when this returns."""
+    def reload(self, request: messages.Reload) -> dict[str, Any]:
+        """Re-reads every config now; what changed is under way when this returns. `accepted`: the files that
+        are missing or empty and from now on count as saying nothing."""
         before = {spec.name: spec for spec in self._watcher.desired.servers}
-        self._watcher.reload_nowait()
+        accepted = self._watcher.reload_nowait(accept_missing=request.accept_missing, removed=request.removed)
         after = {spec.name: spec for spec in self._watcher.desired.servers}
         changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
-        return {"changed": changed, "problems": [str(problem) for problem in self._watcher.problems]}
+        return {
+            "changed": changed,
+            "accepted": [str(path) for path in accepted],
+            "problems": [str(problem) for problem in self._watcher.problems],
+        }
 
     async def doctor(self) -> dict[str, Any]:
         """Everything odd, with the mend. Takes seconds in a large catalog, in slices."""
@@ -159,8 +172,8 @@ class ControlDesk:
             {
                 "level": problem.level,
                 "about": problem.path or problem.file,
-                "message": str(problem),
-                "mend": "mend the file; it is read again as soon as it is saved",
+                "message": str(msgspec.structs.replace(problem, mend="")),
+                "mend": problem.mend or MEND,
             }
             for problem in self._watcher.problems
         ]
@@ -168,6 +181,8 @@ class ControlDesk:
         found += profile_findings(self._watcher.settings.profiles, names)
         found += self._manifests.findings()
         found += _journal_findings(self._journal.summary())
+        found += _bug_findings()
+        found += self._orphans.findings()
         for source in self._sources():
             found += _source_findings(source)
         return found
@@ -179,6 +194,7 @@ class ControlDesk:
             "tasks": trio.lowlevel.current_statistics().tasks_living,
             "open_fds": len(list(Path("/proc/self/fd").iterdir())),
             "compile_ms": self._cataloger.compile_ms,
+            "bugs": dict(bugs),
         }
 
 
@@ -209,6 +225,15 @@ def _journal_findings(journal: dict[str, Any]) -> list[dict[str, str]]:
                 "mend": "make room, or mend the directory; it is tried again with the next record",
             }
         )
+    found += [
+        {
+            "level": "warning",
+            "about": call["tool"] or call["call"],
+            "message": f"{_words_of(call)} by an earlier daemon, and its end is not known",
+            "mend": "it may have happened: look at its effect before it is called again; nothing was resent",
+        }
+        for call in journal["unanswered"]
+    ]
     if journal["dropped"]:
         found.append(
             {
@@ -219,6 +244,23 @@ def _journal_findings(journal: dict[str, Any]) -> list[dict[str, str]]:
             }
         )
     return found
+
+
+def _bug_findings() -> list[dict[str, str]]:
+    return [
+        {
+            "level": "error",
+            "about": what,
+            "message": f"{what} failed by a bug in the daemon, {times} times; the rest went on",
+            "mend": "please report it, with what the log says where it first happened",
+        }
+        for what, times in sorted(bugs.items())
+    ]
+
+
+def _words_of(call: dict[str, Any]) -> str:
+    how = "was sent" if call["sent"] else "was approved, and perhaps sent,"
+    return f"{call['tool']} of {call['client']} {how} at {call['sent_at']}"
 
 
 def _source_findings(source: Source) -> list[dict[str, str]]:
@@ -241,6 +283,15 @@ def _source_findings(source: Source) -> list[dict[str, str]]:
             "mend": "the server's author has to mend the definition; its other tools work",
         }
         for reason in source.rejected
+    ]
+    found += [
+        {
+            "level": "warning",
+            "about": source.name,
+            "message": f"tool mended: {what}",
+            "mend": "the server's author has to mend the definition; the tool can be called as it is",
+        }
+        for what in source.mended
     ]
     if source.truncated:
         found.append(

@@ -13,6 +13,10 @@ from collections.abc import Mapping
 
 import trio
 
+from toolsearchd.guard import guarded
+from toolsearchd.system import children
+from toolsearchd.system.marker import COMMAND
+
 log = logging.getLogger(__name__)
 
 _PROGRAM = "notify-send"
@@ -42,7 +46,8 @@ class Desktop:
             shown = [text[:_MAX_CHARS] for text in texts[:_SHOWN]]
             if len(texts) > _SHOWN:
                 shown.append(f"and {len(texts) - _SHOWN} more: toolsearchctl approvals")
-            await self._notify("\n\n".join(shown))
+            with guarded("showing a notification"):
+                await self._notify("\n\n".join(shown))
 
     async def _notify(self, text: str) -> None:
         program = shutil.which(_PROGRAM, path=self._environ.get("PATH"))
@@ -55,9 +60,9 @@ class Desktop:
         command += ["An agent's call waits for your approval", html.escape(text, quote=False)]
         try:
             with trio.fail_after(_PATIENCE_S):
-                done = await trio.run_process(
+                done = await children.run_process(
                     command,
-                    env=self._environ,
+                    env=self._environ | {COMMAND: "notification"},
                     stdin=subprocess.DEVNULL,
                     capture_stdout=True,
                     capture_stderr=True,

@@ -3,18 +3,20 @@
 What may run is the queue's word, what is let through `Admission`'s, what runs beside what `parallel`'s. Owns
 a task per open batch. Batches live here and not in the session's task: an agent that goes away does not tear
 down what its server is doing. Receives synchronous `submit` and `stop` from sessions; delivers each batch's
-reply through the callback it was given, once.
+reply through the callback it was given, once: every entry has an outcome, whatever fails on its way.
 """
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Hashable
+from functools import partial
 from typing import Any
 
+import msgspec
 import trio
 
+from toolsearchd import guard
 from toolsearchd.actors.activity import Activity
 from toolsearchd.actors.admission import Admission, Caller, Passage, Upstream, refused
 from toolsearchd.actors.approver import Approver
@@ -22,19 +24,22 @@ from toolsearchd.actors.hooks import Hooks
 from toolsearchd.actors.journal import Journal
 from toolsearchd.actors.sender import OnProgress, Sender
 from toolsearchd.actors.spill import Spill
+from toolsearchd.disclosure.sanitise import clean_json, clean_line
 from toolsearchd.dispatch.entry import Batch, Entry, EntryState, Outcome
 from toolsearchd.dispatch.failures import Failures
 from toolsearchd.dispatch.parallel import Footprint, may_join
 from toolsearchd.dispatch.queue import INDETERMINATE_BY_STOP, Queue
 from toolsearchd.dispatch.shapes import CallRequest
 from toolsearchd.errors import ToolsearchdError
+from toolsearchd.guard import guarded
 from toolsearchd.limits import Limits
-
-log = logging.getLogger(__name__)
+from toolsearchd.protocol.framing import is_carried
+from toolsearchd.values import representable
 
 _ENDED_AT_ONCE = 16  # of stopped entries, recorded in one go
 
-Deliver = Callable[[dict[str, Any]], None]
+Deliver = Callable[[dict[str, Any] | ToolsearchdError], None]
+"""Takes the reply; the error where a bug has made it impossible."""
 
 
 class _Beside:
@@ -71,7 +76,10 @@ class Dispatcher:
         activity: Activity,
         spill: Spill,
         limits: Limits,
+        refusal: Callable[[], ToolsearchdError | None] = lambda: None,
     ) -> None:
+        """`refusal()`: why no call at all may be let through now, of an agent's own tool neither."""
+        self._refusal = refusal
         self._approver = approver
         self._admission = admission
         self._journal = journal
@@ -103,10 +111,19 @@ class Dispatcher:
         """Takes a batch. Raises QUEUE_FULL or SHUTTING_DOWN; else `deliver` gets the reply, once."""
         if self._draining or self._nursery is None:
             raise ToolsearchdError("SHUTTING_DOWN", "the daemon is stopping and takes no new calls")
-        batch = caller.queue.submit(key, [request.name for request in requests])
+        batch = caller.queue.submit(key, [clean_line(request.name) for request in requests])
         caller.account.open(batch)
         self._queues.add(caller.queue)
-        self._nursery.start_soon(self._run_batch, caller, batch.entries, requests, deliver, on_progress)
+        guard.start(
+            self._nursery,
+            "running a batch",
+            self._run_batch,
+            caller,
+            batch.entries,
+            requests,
+            deliver,
+            on_progress,
+        )
 
     def stop(self, caller: Caller, key: Hashable | None = None) -> dict[str, int]:
         """When this returns nothing more of the stopped batches will start. Raises UNKNOWN_BATCH."""
@@ -172,14 +189,15 @@ class Dispatcher:
         batch, beside = entries[0].batch, _Beside(self._limits.entries_at_once)
         async with trio.open_nursery() as nursery:
             for entry, request in zip(entries, requests, strict=True):
-                passage = Passage(caller, entry)
-                is_open = entry.state is EntryState.QUEUED
-                if entry.index and (is_open or entry.index % _ENDED_AT_ONCE == 0):
-                    await self._wait_turn()  # a long batch must not hold up the others, nor their stops
-                if entry.state is EntryState.QUEUED:
-                    await self._begin(passage, request, beside, nursery, on_progress)
-                else:
-                    self._tell_end(passage)
+                passage = Passage(caller, entry, self._journal.life)
+                with guarded("carrying out a call", partial(self._fail, passage)):
+                    is_open = entry.state is EntryState.QUEUED
+                    if entry.index and (is_open or entry.index % _ENDED_AT_ONCE == 0):
+                        await self._wait_turn()  # a long batch must not hold up the others, nor their stops
+                    if entry.state is EntryState.QUEUED:
+                        await self._begin(passage, request, beside, nursery, on_progress)
+                    else:
+                        self._tell_end(passage)
         if not caller.queue.batches:
             self._queues.discard(caller.queue)
         await self._deliver(caller, batch, deliver)
@@ -188,14 +206,15 @@ class Dispatcher:
         """Gives the reply to the wire; a large one when the caller has read what came before."""
         account = caller.account
         try:
-            if account.is_closed:
-                deliver(batch.reply())
-            elif account.is_small(batch):
-                deliver(await self._fitted(caller, batch))
-            else:
-                async with account.one_reply:
-                    await account.wait_read(batch)
+            with guarded("delivering a reply", deliver):
+                if account.is_closed:
+                    deliver(batch.reply())
+                elif account.is_small(batch):
                     deliver(await self._fitted(caller, batch))
+                else:
+                    async with account.one_reply:
+                        await account.wait_read(batch)
+                        deliver(await self._fitted(caller, batch))
         finally:
             account.settle(batch)
             batch.let_go()
@@ -206,6 +225,12 @@ class Dispatcher:
         return await self._spill.fit_frame(
             caller.session_id, batch.reply(), batch.parked, lambda: account.is_closed
         )
+
+    def _fail(self, passage: Passage, error: ToolsearchdError) -> None:
+        """A bug has ended the entry, unless it had its outcome before."""
+        if passage.sent:
+            error = ToolsearchdError(error.code, f"{error.message}; it was sent and may have happened")
+        passage.caller.queue.finish(passage.entry, Outcome.failed(error))
 
     async def _wait_turn(self) -> None:
         """One entry of all batches at a time, so that a stop is read between any two."""
@@ -231,21 +256,24 @@ class Dispatcher:
         beside.add(entry, self._admission.footprint_of(passage))
 
         async def run() -> None:
-            outcome = await self._sender.wait_outcome(passage, request, started, on_progress)
-            self._finish(passage, request, outcome)
-            beside.remove(entry)
+            try:
+                outcome = await self._sender.wait_outcome(passage, request, started, on_progress)
+                self._finish(passage, request, outcome)
+            finally:
+                beside.remove(entry)
 
         def started() -> None:
             self._publish("sent", caller, entry)
+            self._journal.record("sent", self._record(passage))
 
-        nursery.start_soon(run)
+        guard.start(nursery, "carrying out a call", run, tell=partial(self._fail, passage))
 
     def _finish(self, passage: Passage, request: CallRequest, outcome: Outcome | None) -> None:
         """Gives the entry its outcome, unless a stop that came first has given it one."""
         caller, entry = passage.caller, passage.entry
         if outcome is not None and entry.outcome is None:
             failures = self._failures.setdefault(caller.session_id, Failures())
-            caller.queue.finish(entry, failures.judged(request, outcome))
+            caller.queue.finish(entry, _carried(failures.judged(request, outcome)))
         self._tell_end(passage)
 
     def _tell_end(self, passage: Passage) -> None:
@@ -266,23 +294,36 @@ class Dispatcher:
 
     async def _wait_admitted(self, passage: Passage, request: CallRequest, beside: _Beside) -> Outcome | None:
         """What bars the entry, None where it may be sent. Returns early where it is stopped meanwhile."""
+        if (refusal := self._refusal()) is not None:
+            return refused(passage.caller, refusal)
         if request.error is not None:
             return Outcome(error=request.error)
-        with trio.CancelScope() as scope:
+        refusals: list[Outcome] = []
+
+        def refuse(error: ToolsearchdError) -> None:
+            refusals.append(refused(passage.caller, error))
+
+        with trio.CancelScope() as scope, guarded("preparing a call", refuse):
             self._admitting[passage.entry] = scope
             try:
                 # Nobody is asked, and no hook runs, before it is this entry's turn.
                 await beside.wait_room(self._admission.footprint_before(passage, request))
                 await self._admission.wait_admitted(passage, request)
                 await beside.wait_room(self._admission.footprint_of(passage))
-            except ToolsearchdError as error:
-                return refused(passage.caller, error)
-            except Exception as error:  # a bug here must cost this entry only
-                log.exception("preparing a call of %s failed", request.name)
-                return Outcome.failed(ToolsearchdError("INTERNAL", f"preparing the call failed: {error!r}"))
             finally:
                 del self._admitting[passage.entry]
-        return None
+        return refusals[0] if refusals else None
+
+
+def _carried(outcome: Outcome) -> Outcome:
+    """With an error that is clean and that a frame can carry: what a model or a server wrote may stand in
+    it. A tool's own result in it has been cleaned before."""
+    if outcome.error is None:
+        return outcome
+    words = {key: value for key, value in outcome.error.items() if key != "response"}
+    error = {**outcome.error, **clean_json(words)}
+    error = error if is_carried(error) else representable(error)
+    return msgspec.structs.replace(outcome, error=error)
 
 
 _SHUTDOWN = ToolsearchdError("INTERRUPTED", "the daemon stopped before this entry was sent; nothing happened")

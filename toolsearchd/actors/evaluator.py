@@ -30,6 +30,7 @@ from toolsearchd.disclosure.listing_steps import Count
 from toolsearchd.disclosure.texts import OwnTexts, ToolTexts
 from toolsearchd.disclosure.tokens import UncountedError, encoding_for, estimate_tokens, is_estimated
 from toolsearchd.disclosure.view import Assembled, View
+from toolsearchd.guard import guarded
 from toolsearchd.index.lexicon import Lexicon
 from toolsearchd.index.recent import Cache
 from toolsearchd.limits import Limits
@@ -104,14 +105,16 @@ class Evaluator:
             self._work = trio.Event()
             await self._overlays.renew_all()
             for key in tuple(self._in_use):
-                await self.assembled(key)
+                with guarded("bringing a listing up to date"):
+                    await self.assembled(key)
                 await trio.lowlevel.checkpoint()
             # While servers come up, each view is the last for a moment only.
             with trio.move_on_after(_CALM_S):
                 await self._work.wait()
                 continue
             for view in tuple(self._views.values()):
-                await self._prepare_search(view)
+                with guarded("preparing a view's searches"):
+                    await self._prepare_search(view)
 
     async def _prepare_search(self, view: View) -> None:
         """Does ahead what the view's first searches would have to do, unless there is news."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 _MAX_LINKS = 40  # as the kernel
+_SAYS_SOMETHING = re.compile(r"[^\s\ufeff]")
 
 
 class UnreadableError(Exception):
@@ -39,9 +41,18 @@ def read_config(path: Path, max_bytes: int) -> str | None:
     if len(data) > max_bytes:
         raise UnreadableError(f"grew past {max_bytes} bytes; it is not read")
     try:
-        return data.decode("utf-8-sig")
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UnreadableError(f"is not UTF-8 (byte {error.start})") from error
+    # A crash of the system leaves zeros where data had no time to come; some formats take them for odd lines.
+    if "\0" in text:
+        raise UnreadableError("holds a NUL, so it is no text")
+    return text
+
+
+def is_blank(text: str) -> bool:
+    """Nothing but white space and byte order marks."""
+    return _SAYS_SOMETHING.search(text) is None
 
 
 class WatchPoints(NamedTuple):

@@ -23,6 +23,10 @@ from toolsearchd.config.settings import Hook, Settings
 from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.dispatch.hooks import Answer, HookFault, HookKind, is_meant, read_answer
 from toolsearchd.errors import ToolsearchdError
+from toolsearchd.protocol.framing import ENCODING_ERRORS
+from toolsearchd.system import children
+from toolsearchd.system.marker import COMMAND
+from toolsearchd.values import representable
 
 log = logging.getLogger(__name__)
 
@@ -94,7 +98,7 @@ class Hooks:
         started = trio.current_time()
         result, error = "failed", None
         try:
-            answer = await self._answer(kind, hook, msgspec.json.encode(question))
+            answer = await self._answer(kind, hook, _written(kind, question))
             rewrote = answer.arguments is not None or answer.response is not None
             result = "blocked" if answer.decision == "block" else "rewrote" if rewrote else "ok"
         except (HookFault, OSError, ValueError) as fault:
@@ -125,12 +129,12 @@ class Hooks:
     async def _answer(self, kind: HookKind, hook: Hook, question: bytes) -> Answer:
         """Raises `HookFault` and OSError."""
         command = ["/bin/sh", "-c", hook.command] if isinstance(hook.command, str) else list(hook.command)
-        process = await trio.lowlevel.open_process(
+        process = await children.open_process(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=self._environ,
+            env=self._environ | {COMMAND: "hook"},
             start_new_session=True,
         )
         assert process.stdout is not None
@@ -167,6 +171,18 @@ class Hooks:
             await _end(process)
         assert process.returncode is not None
         return read_answer(kind, process.returncode, said[process.stdout], said[process.stderr])
+
+
+def _written(kind: HookKind, question: dict[str, Any]) -> bytes:
+    """Raises INVALID_ARGUMENTS for what a model wrote. A result is told in its nearest form: it was given."""
+    try:
+        return msgspec.json.encode(question)
+    except ENCODING_ERRORS as error:
+        if kind == "post_call":
+            return msgspec.json.encode(representable(question))
+        raise ToolsearchdError(
+            "INVALID_ARGUMENTS", f"the arguments have no JSON form, nothing was sent: {error}"
+        ) from error
 
 
 async def _end(process: trio.Process) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import secrets
 import stat
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
@@ -20,14 +21,21 @@ from typing import Any
 import msgspec
 import trio
 
+from toolsearchd.actors.unanswered import NAMED, Unanswered, read_unanswered
 from toolsearchd.config.settings import Journal as JournalSettings
+from toolsearchd.disclosure.gate import clean_told
+from toolsearchd.disclosure.sanitise import visible
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
+from toolsearchd.protocol.framing import ENCODING_ERRORS
+from toolsearchd.values import representable
 
 log = logging.getLogger(__name__)
 
 Record = dict[str, Any]
 FILE = "journal.jsonl"
+_LOOKED_THROUGH_BYTES = 64 * 1024  # of a record, some milliseconds
+_EXACT = ("arguments",)  # as they were sent; what hides in them stands there as its escape
 
 
 class _Awaited:
@@ -55,17 +63,23 @@ class Journal:
         self._settings = settings
         self._now = now
         self._in_thread = in_thread
+        self._limits = limits
+        self.life = secrets.token_hex(4)  # of this daemon: the calls of another one begin with another word
+        self.unanswered: list[Unanswered] = []  # what earlier ones sent and never heard the end of
+        self._urgent = trio.Event()  # somebody waits for a record
         self._send, self._receive = trio.open_memory_channel[bytes | _Awaited](limits.journal_records)
         self._unsaid = 0  # dropped since the journal last said so
         self.dropped = 0
         self.error = ""  # why it can't be written; empty: it can
 
     def summary(self) -> dict[str, Any]:
-        """`files`, oldest first; how many records were dropped; why it can't be written, or empty."""
+        """`files`, oldest first; how many records were dropped; why it can't be written, or empty; the calls
+        of earlier daemons that never ended, of the last day."""
         return {
             "files": [str(path) for path in self._file.paths(self._settings().keep)],
             "dropped": self.dropped,
             "error": self.error,
+            "unanswered": [msgspec.to_builtins(call) for call in self.unanswered],
         }
 
     @property
@@ -83,6 +97,7 @@ class Journal:
         """Returns when the record is on the disk. Raises AUDIT_UNAVAILABLE; cancelled, the record may be
         written all the same."""
         awaited = _Awaited(self._line(step, fields))
+        self._urgent.set()
         await self._send.send(awaited)
         await awaited.done.wait()
         if awaited.error:
@@ -96,13 +111,48 @@ class Journal:
         """Writes, until cancelled; what was received by then is written."""
         task_status.started()
         try:
+            await self._name_unanswered()
             while True:
-                await self._write([await self._receive.receive(), *self._come()])
+                first = await self._receive.receive()
+                if not isinstance(first, _Awaited):
+                    with trio.CancelScope(shield=True), trio.move_on_after(self._limits.journal_gather_s):
+                        await self._urgent.wait()
+                self._urgent = trio.Event()
+                await self._write([first, *self._come()])
         finally:
             with trio.CancelScope(shield=True), trio.move_on_after(2):
                 if rest := self._come():
                     await self._write(rest)
             self._file.close()
+
+    async def _name_unanswered(self) -> None:
+        """What earlier daemons sent and never heard the end of is a record of its own, once."""
+        found: tuple[list[Unanswered], list[Unanswered]] = ([], [])
+
+        def read() -> None:
+            nonlocal found
+            found = read_unanswered(
+                self._file.paths(self._settings().keep),
+                life=self.life,
+                now=self._now(),
+                max_bytes=self._limits.journal_tail_bytes,
+            )
+
+        try:
+            await self._in_thread(read)
+        except OSError as error:
+            log.warning("the journal can't be read, calls without an end are not known: %s", error)
+            return
+        new, named = found
+        for call in new:
+            log.warning(
+                "%s of %s was sent at %s by an earlier daemon and never answered: it may have happened",
+                call.tool,
+                call.session,
+                call.sent_at,
+            )
+            self.record(NAMED, msgspec.to_builtins(call))
+        self.unanswered = [*named, *new]
 
     def _come(self) -> list[bytes | _Awaited]:
         found: list[bytes | _Awaited] = []
@@ -153,9 +203,23 @@ class Journal:
         at = datetime.fromtimestamp(self._now(), UTC).isoformat(timespec="milliseconds")
         record = {"at": at, "step": step, **fields}
         try:
-            return msgspec.json.encode(record) + b"\n"
-        except (ValueError, TypeError, OverflowError, RecursionError):  # a model wrote what is no text
-            return json.dumps({key: ascii(value) for key, value in record.items()}).encode() + b"\n"
+            msgspec.json.encode(record)
+        except ENCODING_ERRORS:  # a model or a server wrote what is no JSON
+            return msgspec.json.encode({key: _written(value) for key, value in record.items()}) + b"\n"
+        exact = {key: fields[key] for key in _EXACT if key in fields}
+        told = clean_told({**record, **dict.fromkeys(exact)}) | exact
+        line = msgspec.json.encode(told)
+        if len(line) > _LOOKED_THROUGH_BYTES and not line.isascii():
+            return json.dumps(told).encode() + b"\n"  # all that is not ASCII as escapes
+        return visible(line.decode()).encode() + b"\n"
+
+
+def _written(value: object) -> str:
+    """As Python writes it, in ASCII: nothing is lost. Its nearest form where it has none."""
+    try:
+        return ascii(value)
+    except (ValueError, RecursionError):
+        return ascii(representable(value))
 
 
 class JournalFile:

@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable
 
 import trio
 
+from toolsearchd import guard
 from toolsearchd.actors.peer import Peer, identify
 from toolsearchd.actors.runtime_dir import RuntimeDir
 from toolsearchd.errors import ToolsearchdError
@@ -99,7 +100,8 @@ class Listener:
             error = ToolsearchdError("BUSY", f"{self.open} connections are open already; try again later")
         else:
             self.open += 1
-            nursery.start_soon(self._serve_one, sock, peer)
+            what = f"serving a connection on {self.name}"
+            guard.start(nursery, what, self._serve_one, sock, peer)
             return
         self.refused += 1
         sock.setblocking(False)
@@ -112,9 +114,9 @@ class Listener:
     async def _serve_one(self, sock: socket.socket, peer: Peer) -> None:
         try:
             await self._serve(sock, peer)
-        except Exception:  # a bug in serving one peer is that peer's end, and a line in the log
+        except Exception:
             self.failed += 1
-            log.exception("connection of pid %d on %s failed", peer.pid, self.name)
+            raise
         finally:
             self.open -= 1
             sock.close()

@@ -14,6 +14,7 @@ from toolsearchd.actors.slices import Slices
 from toolsearchd.catalog.compile import MemoKey, SnapshotCompile
 from toolsearchd.catalog.model import Definition, Source
 from toolsearchd.catalog.snapshot import Snapshot
+from toolsearchd.guard import guarded
 from toolsearchd.index.analyzer import Analyzer, make_analyzer
 from toolsearchd.index.document import Analysis
 from toolsearchd.limits import Limits
@@ -65,7 +66,8 @@ class Overlays:
 
     async def renew_all(self) -> None:
         for owner in tuple(self._of):
-            await self.renew(owner)
+            with guarded("laying the catalog under an agent's own tools"):
+                await self.renew(owner)
 
     def lift(self, owner: str) -> None:
         """The owner has no tools of its own any more."""

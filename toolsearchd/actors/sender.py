@@ -6,13 +6,13 @@ ends it unsent. Owns a cancel scope per entry on its way; whatever goes wrong wi
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import trio
 
+from toolsearchd import guard
 from toolsearchd.actors.account import Claim
 from toolsearchd.actors.admission import Admission, Passage, Upstream, refused
 from toolsearchd.actors.hooks import Hooks
@@ -23,9 +23,8 @@ from toolsearchd.dispatch.entry import Entry, EntryState, Outcome
 from toolsearchd.dispatch.queue import INDETERMINATE_BY_STOP
 from toolsearchd.dispatch.shapes import CallRequest
 from toolsearchd.errors import ToolsearchdError
+from toolsearchd.guard import guarded
 from toolsearchd.limits import Limits
-
-log = logging.getLogger(__name__)
 
 _MESSAGE_CHARS = 2000  # of a tool's own words in an error
 
@@ -80,7 +79,9 @@ class Sender:
         if passage.entry.outcome is not None:
             return passage.entry.outcome
         flight = self._flights[passage.entry] = _Flight()
-        self._nursery.start_soon(self._fly, flight, passage, request, started, on_progress)
+        guard.start(
+            self._nursery, "calling a tool", self._fly, flight, passage, request, started, on_progress
+        )
         await flight.ended.wait()
         return flight.outcome
 
@@ -113,23 +114,26 @@ class Sender:
     ) -> None:
         tool = passage.tool
         assert tool is not None
-        outcome: Outcome | None = None
-        with flight.scope:
-            try:
-                check = partial(self._start, passage, request, started)
-                outcome = await self._answered(passage, request, check, on_progress)
-                if passage.sent:
-                    outcome = await self._hooked(passage, tool, outcome)
-                    outcome = await self._fitted(passage, tool, outcome)
-            except ToolsearchdError as error:
-                outcome = refused(passage.caller, error)
-            except Exception as error:  # a bug below must cost this entry only
-                log.exception("the call of %s failed", tool.public_name)
-                outcome = Outcome.failed(ToolsearchdError("INTERNAL", f"the call failed: {error!r}"))
+        told: Outcome | None = None
+
+        def end(outcome: Outcome) -> None:
+            nonlocal told
+            told = outcome
             if not flight.end(outcome):
                 self.late_answers += 1
                 self._spill.drop(passage.caller.session_id, outcome)
-        passage.caller.account.end(passage.entry, late=flight.outcome is not outcome)
+
+        def refuse(error: ToolsearchdError) -> None:
+            end(refused(passage.caller, error))
+
+        with flight.scope, guarded("calling a tool", refuse):
+            check = partial(self._start, passage, request, started)
+            outcome = await self._answered(passage, request, check, on_progress)
+            if passage.sent:
+                outcome = await self._hooked(passage, tool, outcome)
+                outcome = await self._fitted(passage, tool, outcome)
+            end(outcome)
+        passage.caller.account.end(passage.entry, late=flight.outcome is not told)
         self._flights.pop(passage.entry, None)
 
     async def _answered(

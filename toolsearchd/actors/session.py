@@ -192,18 +192,12 @@ class Session:
         """
         verb = self._interpreter.verbs.get(tool)
         if verb == "search":
-            deliver(self._stamped(_told(self._search(args))))
+            deliver(self._stamped(self._search(args).told()))
         elif verb == "describe":
-            deliver(self._stamped(_told(self._describe(args))))
+            deliver(self._stamped(self._describe(args).told()))
         else:
             calls = self.calls_of(tool, args)
-
-            def deliver_told(reply: dict[str, Any]) -> None:
-                value = calls.value_of(reply)
-                text = None if calls.text_of is None else calls.text_of(value)
-                deliver(self._stamped(_told(Answer(value=value, text=text, fields={}))))
-
-            self.submit_call(key, calls.args, deliver_told, on_progress)
+            self.submit_call(key, calls.args, deliver, on_progress, calls.told)
 
     def calls_of(self, tool: str, args: Mapping[str, Any]) -> Calls:
         """What the calling tool, or any other by its name, wants run. Raises what refuses it whole."""
@@ -308,8 +302,10 @@ class Session:
         args: dict[str, Any],
         deliver: Deliver,
         on_progress: OnProgress | None = None,
+        told: Callable[[dict[str, Any]], dict[str, Any]] = lambda reply: reply,
     ) -> None:
-        """Takes a batch under `key`; `deliver` gets the reply, once. Raises what refuses it whole."""
+        """Takes a batch under `key`; `deliver` gets the reply as `told` has it, or the error that a bug made
+        of it, once. Raises what refuses it whole."""
         self._history.note_call()
         requests = parse_calls(
             args,
@@ -318,7 +314,11 @@ class Session:
             properties=self._properties_of,
         )
         self.calls += len(requests)
-        self._dispatcher.submit(self, key, requests, lambda reply: deliver(self._stamped(reply)), on_progress)
+
+        def deliver_stamped(reply: dict[str, Any] | ToolsearchdError) -> None:
+            deliver(reply if isinstance(reply, ToolsearchdError) else self._stamped(told(reply)))
+
+        self._dispatcher.submit(self, key, requests, deliver_stamped, on_progress)
 
     def _properties_of(self, name: str) -> frozenset[str] | None:
         """The names of a tool's top-level arguments; None where it is unknown."""
@@ -386,6 +386,12 @@ class Session:
             "calls": self.calls,
         }
 
+    def fall_silent(self) -> None:
+        """Its agent sends nothing more and reads on: what only the agent could answer is not waited for."""
+        self.ask = None
+        self._shelf.call_backs.close()
+        self._approver.unlisten(self)
+
     def close(self) -> None:
         """The peer is gone: what waits is interrupted, what runs goes on to its end, unheard."""
         self.emit = self.ask = self.client_side = None
@@ -397,8 +403,3 @@ class Session:
         fields["generation"] = self._evaluator.generation
         fields["listing_stale"] = self._held is not None and self._evaluator.is_stale(self.key, self._held)
         return fields
-
-
-def _told(answer: Answer) -> dict[str, Any]:
-    """The reply to a `use`."""
-    return {"value": answer.value} | ({} if answer.text is None else {"text": answer.text})

@@ -19,8 +19,10 @@ from toolsearchd.actors.session import Session
 from toolsearchd.actors.standing import Standing, Told, checked_hello, key_of, standing_of
 from toolsearchd.config.settings import Settings
 from toolsearchd.disclosure.dialects import DIALECTS
+from toolsearchd.disclosure.gate import clean_told
 from toolsearchd.disclosure.manifest import Manifest
 from toolsearchd.errors import ToolsearchdError
+from toolsearchd.guard import guarded
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.messages import PROTOCOL, Hello
 
@@ -116,7 +118,7 @@ class Sessions:
     def welcome(self, session: Session) -> dict[str, Any]:
         limits = self._limits
         options = {} if session.options is None else {"options": session.options}
-        return {
+        welcome: dict[str, Any] = {
             "session": session.session_id,
             "protocol": PROTOCOL,
             "version": __version__,
@@ -133,10 +135,12 @@ class Sessions:
                 "entries_per_call": limits.entries_per_call,
             },
         }
+        return clean_told(welcome)  # type: ignore[no-any-return]
 
     def broadcast(self, event: str, fields: dict[str, Any]) -> None:
         for session in self:
-            session.notify(event, fields)
+            with guarded("telling a session"):
+                session.notify(event, fields)
 
     def stop_all(self, session_id: str | None = None) -> dict[str, int]:
         """Stops one session's work, or all. Raises UNKNOWN_SESSION."""
@@ -151,10 +155,12 @@ class Sessions:
     def config_changed(self) -> None:
         """Profiles may say something else now: every session stands as the new ones say."""
         for session in self:
-            try:
+            with guarded("settling a session's profile", partial(_tell_kept, session)):
                 session.stand(self._standing_of(session.hello))
-            except ToolsearchdError as error:
-                log.warning("%s (%s) keeps its old profile: %s", session.session_id, session.client, error)
 
     def _standing_of(self, hello: Hello) -> Standing:
         return standing_of(hello, self._settings().profiles, self._evaluator.server_names)
+
+
+def _tell_kept(session: Session, error: ToolsearchdError) -> None:
+    log.warning("%s (%s) keeps its old profile: %s", session.session_id, session.client, error)

@@ -21,11 +21,14 @@ import msgspec
 import trio
 
 from toolsearchd.actors.account import Claim
+from toolsearchd.disclosure.gate import clean_message
 from toolsearchd.disclosure.sanitise import clean_result
 from toolsearchd.dispatch.entry import Outcome, Parked
-from toolsearchd.dispatch.results import cleaned, clipped, text_bytes, whole_text
+from toolsearchd.dispatch.results import clipped, text_bytes, whole_text
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
+from toolsearchd.protocol.framing import ENCODING_ERRORS, is_carried
+from toolsearchd.values import representable
 
 log = logging.getLogger(__name__)
 
@@ -33,6 +36,12 @@ _INLINE_BYTES = 100_000  # a larger result is looked through in a thread
 _SWEEP_S = 60.0
 _LARGE_AT_ONCE = 2  # large results in work, of all sessions: each is held some times over meanwhile
 _FRAME_REST = 64 * 1024  # of a frame, for what stands around the slots
+
+_REPAIRED = {
+    "type": "text",
+    "text": "[toolsearchd: parts of this result can't be represented: numbers past 64 bits stand as text, "
+    "half characters as \N{REPLACEMENT CHARACTER}]",
+}
 
 InThread = Callable[[Callable[[], Any]], Awaitable[Any]]
 IsGone = Callable[[], bool]
@@ -75,7 +84,8 @@ class Spill:
     # --- results ----------------------------------------------------------------------------------
 
     async def fitted(self, session: str, outcome: Outcome, claim: Claim | None = None) -> Outcome:
-        """The outcome as it may be told: its texts clean, and within bounds. Raises BAD_RESULT.
+        """The outcome as it may be told: its texts clean, and within bounds. What no frame can carry costs
+        that value, and a note says so: the call was carried out.
 
         `claim`: what its session may have in memory; a result beyond that is parked in a file.
         """
@@ -83,29 +93,31 @@ class Spill:
         if not isinstance(result, dict):
             return outcome
         try:
-            return await self._fitted(session, outcome, result, claim)
-        except (OverflowError, RecursionError) as error:
-            raise ToolsearchdError("BAD_RESULT", f"the result can't be represented: {error}") from error
+            _size(result)
+        except ENCODING_ERRORS:
+            result = _plain_result(result)
+        return await self._fitted(session, outcome, result, claim)
 
     async def _fitted(
         self, session: str, outcome: Outcome, result: dict[str, Any], claim: Claim | None
     ) -> Outcome:
+        """What is kept in a file is as clean as what is told: who reads on there may be a model, too."""
         size, where = _size(result), None
         is_gone = claim.is_gone if claim is not None else _never
         if claim is not None:
             claim.came(size)
         if size <= _INLINE_BYTES:
-            result = cleaned(result, clean_result)
+            result = clean_message(result)
         else:
             async with self._large:
+                result = await self._in_thread(partial(clean_message, result))
                 text_size = text_bytes(result)
                 if text_size > self._limits.result_text_bytes:
                     text = whole_text(result).encode("utf-8", "replace")
                     where = await self._keep(session, text, is_gone)
                     marker = partial(_marker, text_size, where)
                     result = clipped(result, self._limits.result_text_bytes, marker)
-                    size = _size(result)
-                result = await self._in_thread(partial(cleaned, result, clean_result))
+                size = _size(result)
         if claim is None or claim.keeps(size):
             return _with(outcome, result, where)
         async with self._large:
@@ -141,6 +153,9 @@ class Spill:
         `parked` (by slot) and fits is put back."""
         slots: list[dict[str, Any]] = reply["results"]
         parked = parked or {}
+        for at, slot in enumerate(slots):
+            if not is_carried(slot):  # its name, as a model wrote it
+                slots[at] = representable(slot)
         sizes = [_size(slot) for slot in slots]
         whole = [parked[at].bytes if at in parked else size for at, size in enumerate(sizes)]
         budget = self._limits.frame_bytes - _FRAME_REST
@@ -287,6 +302,12 @@ class Spill:
                 _remove(kept.pop(0))
             if not kept:
                 del self._kept[session]
+
+
+def _plain_result(result: dict[str, Any]) -> dict[str, Any]:
+    shown: dict[str, Any] = representable(result)
+    content = shown.get("content")
+    return shown | {"content": [*(content if isinstance(content, list) else ()), _REPAIRED]}
 
 
 def _size(value: Any) -> int:

@@ -7,6 +7,7 @@ not take is kept in an outbox, charged to it, and flushed by `run_writer`.
 
 from __future__ import annotations
 
+import select
 import socket
 from collections import deque
 from collections.abc import Callable
@@ -16,6 +17,7 @@ import trio
 from toolsearchd.limits import Limits
 
 _READ_SIZE = 64 * 1024
+_LOOK_S = 0.05  # between two looks whether a peer that ended its sending is still there
 _TURNS = 32  # reads that found data without waiting, before other tasks get their turn
 
 
@@ -96,6 +98,20 @@ class PeerStream:
                 raise PeerStalledError(
                     f"{self.outbox_bytes} bytes not taken in {self._limits.write_total_s:g} s"
                 )
+
+    @property
+    def is_gone(self) -> bool:
+        """Nothing that is sent arrives any more. A peer that has ended its own sending alone may read on."""
+        if self._closed:
+            return True
+        poll = select.poll()
+        poll.register(self._sock, 0)  # no event is asked for: a hang-up and an error are told all the same
+        return bool(poll.poll(0))
+
+    async def wait_answered(self, is_answered: Callable[[], bool]) -> None:
+        """After the end of what the peer sends: until what it asked for is answered, or it is gone."""
+        while not is_answered() and not self.is_gone:
+            await trio.sleep(_LOOK_S)
 
     async def drain(self) -> None:
         """Waits until all that was sent so far is out. Safe beside `run_writer`."""

@@ -19,6 +19,7 @@ from toolsearchd.actors.private_file import open_private, replacing
 from toolsearchd.actors.slices import Slices
 from toolsearchd.catalog.snapshot import Snapshot
 from toolsearchd.catalog.stored import dump_snapshot, load_snapshot
+from toolsearchd.guard import guarded
 from toolsearchd.limits import Limits
 
 log = logging.getLogger(__name__)
@@ -49,13 +50,14 @@ class WarmCatalog:
 
     def load(self) -> Snapshot:
         """The last catalog, empty where none can be read. Blocks: for the start, before any actor."""
-        try:
-            file = open_private(self._path)
-            if file is not None:
-                with file:
-                    self._saved = load_snapshot(_sections(file))
-        except (OSError, ValueError) as error:
-            log.warning("%s is not used, tools are found as their servers come up: %s", self._path, error)
+        with guarded("reading the last catalog"):
+            try:
+                file = open_private(self._path)
+                if file is not None:
+                    with file:
+                        self._saved = load_snapshot(_sections(file))
+            except (OSError, ValueError) as error:
+                log.warning("%s is not used, tools are found as their servers come up: %s", self._path, error)
         return self._saved
 
     def changed(self) -> None:

@@ -42,6 +42,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     declared_tools: int = 0  # last known number of tools; shown while the server is unavailable
     truncated: int = 0  # tools left out over `Limits.tools_per_server`
     rejected: tuple[str, ...] = ()  # tools left out for their own faults: "name: reason"
+    mended: tuple[str, ...] = ()  # tools that are offered with a part of theirs replaced: "name: what"
     kind: SourceKind = "mcp"
     project: str = ""  # root of the project whose config named it; empty: the user's own
     pins: tuple[str, ...] = ()  # globs of its tools that stay direct for everyone

@@ -18,6 +18,7 @@ import msgspec
 from toolsearchd.config.document import Path, Place, problem_at
 from toolsearchd.config.expand import ExpandContext, Rule, expand
 from toolsearchd.config.model import Origin, Problem, ServerSpec
+from toolsearchd.config.words import split_words
 
 _TRANSPORTS = {
     "stdio": "stdio",
@@ -215,10 +216,8 @@ class EntryReader:
                         return parsed
                 except (ValueError, SyntaxError, RecursionError, MemoryError):
                     pass  # no list in a text: words, as a shell splits them
-            import shlex  # few entries are written so: not at every start
-
             try:
-                return shlex.split(args)
+                return list(split_words(args))
             except ValueError as error:
                 raise EntryError(f"can't be split into words ({error}); give a list", "args") from error
         raise EntryError("expected a list of texts", "args")

@@ -119,7 +119,7 @@ _UNITS = {"b": 1, "kb": 1000, "kib": 1 << 10, "mb": 10**6, "mib": 1 << 20, "gb":
 _MAY_BE_ZERO = (
     *("settle_s", "deleted_grace_s", "reconnect_jitter", "list_min_interval_s", "stop_grace_s", "drain_s"),
     *("cooldown_s", "cooldown_max_s", "compile_inline_tools", "first_connect_delays_s", "worker_idle_s"),
-    *("reconnect_delays_s", "stop_stdin_s", "stop_term_s"),
+    *("reconnect_delays_s", "stop_stdin_s", "stop_term_s", "journal_gather_s"),
 )
 _TOP = ("tools", "sources", "servers", "environment", "profiles", "approval", "hooks", "journal", "limits")
 

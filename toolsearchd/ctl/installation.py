@@ -22,7 +22,7 @@ from toolsearchd.config.install.records import Found, Plan, Record
 from toolsearchd.ctl.client_lock import held
 from toolsearchd.ctl.connect import control
 from toolsearchd.ctl.file_changes import Change, apply, read, sweep
-from toolsearchd.ctl.output import say
+from toolsearchd.ctl.output import complain, say
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.places import config_file
 
@@ -76,6 +76,19 @@ class Installation:
             Change(self.original, found.original, None),
             Change(self.record, read(self.record), None),
         )
+
+    def tell_removed(self, args: Namespace) -> None:
+        """A running daemon learns that the files which are gone now, or as empty as they were before, are so
+        by our own hand: else it would miss them."""
+        try:
+            with control(args) as daemon:
+                removed = [os.fsencode(path).decode(errors="replace") for path in (self.moved, self.file)]
+                daemon.request("reload", removed=removed)
+        except ToolsearchdError as error:
+            if error.code != "NO_DAEMON":
+                complain(
+                    f"the daemon was not told, `toolsearchctl reload --accept-missing` does: {error.message}"
+                )
 
     @contextlib.contextmanager
     def locked(self, *, dry_run: bool) -> Iterator[None]:

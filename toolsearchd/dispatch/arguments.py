@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import msgspec
 
 from toolsearchd.catalog.model import Definition
-from toolsearchd.dispatch.bounds import count_steps, foreign_part, measure
+from toolsearchd.dispatch.bounds import count_steps, foreign_part, is_json, measure
 from toolsearchd.dispatch.coerce import coerce
 from toolsearchd.dispatch.coerce_hermes import coerce_hermes
 from toolsearchd.dispatch.jsontext import JsonFault, read_json
@@ -42,10 +42,14 @@ def prepare(
         if rules == "openclaw" and not trusted:
             return check.as_they_came(arguments)
         if rules == "hermes":
-            return check.by_reference(arguments)
-        if rules == "hermes-v1":
-            return check.by_coercion(arguments)
-        return check.by_default(arguments)
+            made = check.by_reference(arguments)
+        elif rules == "hermes-v1":
+            made = check.by_coercion(arguments)
+        else:
+            made = check.by_default(arguments)
+        if made is not arguments:  # text may have become a number that nobody takes
+            check.refuse_foreign(made)
+        return made
     except _Unjudged as unjudged:
         if unvalidatable == "refuse":
             raise ToolsearchdError(
@@ -53,6 +57,7 @@ def prepare(
                 f"not sent: {unjudged.reason}; `unvalidatable: forward` for the server would send it",
                 reason=unjudged.reason,
             ) from None
+        check.refuse_foreign_of_any_size(unjudged.arguments)
         return unjudged.arguments
 
 
@@ -165,17 +170,30 @@ class _Check:
             if self._plan.fault or self._definition.unvalidatable:
                 code = self._plan.code or "UNVALIDATABLE"
             raise _Unjudged(arguments, code, f"the arguments are {too_much}")
+        self.refuse_foreign(arguments)
+
+    def refuse_foreign(self, arguments: dict[str, Any]) -> None:
+        """Raises INVALID_ARGUMENTS for a part that JSON can't carry. For measured arguments."""
         foreign = foreign_part(arguments)
         if foreign is not None:
-            path, what = foreign
-            raise ToolsearchdError(
-                "INVALID_ARGUMENTS",
-                f"{path_text(path)}: {what}, which JSON can't carry; nothing was sent",
-                path=path_text(path),
-                constraint="json",
-                expected="a JSON value",
-                received=what,
-            )
+            self._refuse(*foreign)
+
+    @staticmethod
+    def _refuse(path: tuple[str | int, ...], what: str) -> NoReturn:
+        raise ToolsearchdError(
+            "INVALID_ARGUMENTS",
+            f"{path_text(path)}: {what}, which JSON can't carry; nothing was sent",
+            path=path_text(path),
+            constraint="json",
+            expected="a JSON value",
+            received=what,
+        )
+
+    def refuse_foreign_of_any_size(self, arguments: dict[str, Any]) -> None:
+        """As `refuse_foreign`; the place is named where it is not far in."""
+        if not is_json(arguments):
+            found = foreign_part(arguments, self._limits.validation_nodes)
+            self._refuse(*(found or ((), "a value far in")))
 
     def _bound_schema(self, arguments: dict[str, Any]) -> None:
         if self._definition.unvalidatable:

@@ -9,11 +9,15 @@ from __future__ import annotations
 from math import isfinite
 from typing import Any
 
+import msgspec
+
 from toolsearchd.dispatch.schema import IN_PLACE, IN_PLACE_LISTS, IN_PLACE_MAPS, Schema, is_backtracking
 from toolsearchd.limits import Limits
 
 _ODD_STEP_COST = 10  # a step of the backtracking engine, or a division in big numbers
 _QUADRATIC_CHARS = 10_000  # a look-ahead scans the text from each position: chars² / this are steps
+
+_LEAST, _MOST = -(2**63), 2**64 - 1  # an integer of MessagePack
 
 
 def measure(value: Any, limits: Limits) -> str:
@@ -55,16 +59,32 @@ def count_nodes(value: Any, most: int) -> int:
     return nodes
 
 
-def foreign_part(value: Any) -> tuple[tuple[str | int, ...], str] | None:
+def is_json(value: Any) -> bool:
+    """Can JSON carry all of it? For values of any size, at the encoders' speed; `foreign_part` has the place.
+
+    One that nests too deeply to be looked at counts as JSON: no encoder takes it, and the send says so.
+    """
+    try:
+        msgspec.msgpack.encode(value)  # has no number past 64 bits
+        return bool(msgspec.json.decode(msgspec.json.encode(value)) == value)
+    except RecursionError:
+        return True
+    except (ValueError, TypeError, OverflowError):
+        return False
+
+
+def foreign_part(value: Any, most: int | None = None) -> tuple[tuple[str | int, ...], str] | None:
     """Path and name of a part that JSON can't carry: MessagePack has bytes, times, any key, NaN; text may
-    hold half a surrogate pair. For measured values."""
+    hold half a surrogate pair, and an integer more digits than MessagePack and most servers take. Gives up
+    after `most` values; without it, for measured ones."""
     waiting: list[tuple[Any, Any]] = [(value, ())]
-    while waiting:
+    while waiting and most != 0:
+        most = None if most is None else most - 1
         item, path = waiting.pop()
         what = ""
         if isinstance(item, dict):
-            odd = next((key for key in item if not isinstance(key, str) or not _is_text(key)), None)
-            what = f"a key that is not text ({type(odd).__name__})" if odd is not None else ""
+            odd = [key for key in item if not isinstance(key, str) or not _is_text(key)]
+            what = f"a key that is not text ({type(odd[0]).__name__})" if odd else ""
             waiting.extend((below, (path, key)) for key, below in item.items())
         elif isinstance(item, list):
             waiting.extend((below, (path, at)) for at, below in enumerate(item))
@@ -72,7 +92,9 @@ def foreign_part(value: Any) -> tuple[tuple[str | int, ...], str] | None:
             what = "" if _is_text(item) else "half of a surrogate pair"
         elif isinstance(item, float):
             what = "" if isfinite(item) else f"{item}"
-        elif item is not None and not isinstance(item, bool | int):
+        elif isinstance(item, int):
+            what = "" if _LEAST <= item <= _MOST else "an integer past 64 bits"
+        elif item is not None:
             what = f"a value of type {type(item).__name__}"
         if what:
             return _unlinked(path), what
@@ -115,9 +137,11 @@ def count_steps(schema: Schema, value: Any, most: int, limits: Limits) -> int:
             waiting.append((target, item))
         members = _members(node)
         steps += len(members)
+        if steps > most:
+            return steps
         waiting.extend((member, item) for member in members)
         if isinstance(item, dict):
-            steps += _enter_object(node, item, waiting)
+            steps += _enter_object(node, item, waiting, most - steps)
         elif isinstance(item, list):
             steps += _enter_list(node, item, waiting)
         if steps > most:
@@ -149,8 +173,11 @@ def _own_cost(node: dict[str, Any], item: Any) -> int:
     return 0
 
 
-def _enter_object(node: dict[str, Any], item: dict[str, Any], waiting: list[tuple[Any, Any]]) -> int:
-    """Queues the members' judgements; the number of those beyond one per member."""
+def _enter_object(
+    node: dict[str, Any], item: dict[str, Any], waiting: list[tuple[Any, Any]], most: int
+) -> int:
+    """Queues the members' judgements; the number of those beyond one per member. Of more than `most` such
+    none is queued."""
     properties = node.get("properties")
     properties = properties if isinstance(properties, dict) else {}
     patterns = node.get("patternProperties")
@@ -160,6 +187,8 @@ def _enter_object(node: dict[str, Any], item: dict[str, Any], waiting: list[tupl
     extra = 0
     if names is not None or by_pattern:
         extra = len(item) * (len(by_pattern) + (names is not None))
+        if extra > most:
+            return extra
         waiting.extend((names, key) for key in item)
     if properties or by_pattern or rest:
         for key, value in item.items():

@@ -28,7 +28,10 @@ class Failures:
         code = outcome.error["code"] if outcome.error is not None else ""
         if code in _UNHEARD:
             return outcome
-        key = _key(request)
+        try:
+            key = _key(request)
+        except RecursionError:
+            return outcome
         times = self._times.pop(key, 0) + 1
         if outcome.error is None:
             return outcome
@@ -47,4 +50,8 @@ def _told(error: Mapping[str, Any], times: int) -> dict[str, Any]:
 
 
 def _key(request: CallRequest) -> int:
-    return hash((request.name, msgspec.msgpack.encode(request.arguments, order="deterministic")))
+    arguments = request.arguments
+    try:
+        return hash((request.name, msgspec.msgpack.encode(arguments, order="deterministic")))
+    except (ValueError, TypeError, OverflowError):  # no JSON: a model's repetition is the same all the same
+        return hash((request.name, repr(arguments)))

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 import trio
 
+from toolsearchd.errors import ToolsearchdError
+
 _KEPT = 64  # progress reports not sent yet; of more, the oldest are dropped
 
 
@@ -41,14 +43,14 @@ class PendingCall:
     def __init__(self, capabilities: Any = None) -> None:
         """`capabilities`: the client's, where its revision says them with each request."""
         self.capabilities = capabilities
-        self.reply: dict[str, Any] | None = None
+        self.reply: dict[str, Any] | ToolsearchdError | None = None
         self.abandoned = False  # its request was cancelled: whatever comes is not to be sent
         self._reports: deque[Progress] = deque(maxlen=_KEPT)
         self._questions: deque[Question] = deque()
         self._reached = float("-inf")
         self._news = trio.Event()
 
-    def deliver(self, reply: dict[str, Any]) -> None:
+    def deliver(self, reply: dict[str, Any] | ToolsearchdError) -> None:
         self.reply = reply
         self._news.set()
 

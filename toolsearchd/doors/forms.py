@@ -9,8 +9,11 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+import anyio
 import trio
+from mcp.shared.exceptions import MCPError
 
+from toolsearchd import guard
 from toolsearchd.disclosure.sanitise import plain_line, visible
 from toolsearchd.doors.mcp import Session
 from toolsearchd.errors import ToolsearchdError
@@ -18,6 +21,7 @@ from toolsearchd.errors import ToolsearchdError
 log = logging.getLogger(__name__)
 
 # Never "always": a client that fills in its own form must not permit itself anything past its session.
+_ENDS = (anyio.BrokenResourceError, anyio.ClosedResourceError)
 _DECISIONS = ("approve", "session", "deny")
 _SCHEMA = {
     "type": "object",
@@ -49,7 +53,13 @@ class Forms:
             if scope is not None:
                 scope.cancel()
         elif event == "approval_requested" and fields["arguments"] is not None:  # else too long for a form
-            self._nursery.start_soon(self._ask, fields)
+            guard.start(
+                self._nursery,
+                "asking by a client's form",
+                self._ask,
+                fields,
+                tell=lambda _bug: self._give_up(),
+            )
 
     async def _ask(self, fields: dict[str, Any]) -> None:
         approval = fields["approval"]
@@ -62,11 +72,19 @@ class Forms:
                     self._session.decide(approval, decision)
             except ToolsearchdError as error:
                 log.info("an answer to approval %s came too late: %s", approval, error)
-            except Exception as error:  # noqa: BLE001 - the session goes on without the form
+            except (
+                MCPError,
+                ValueError,
+                RuntimeError,
+                *_ENDS,
+            ) as error:  # it refuses, or is gone
                 log.warning("the client's form failed, approvals are asked for elsewhere: %r", error)
-                self._session.answer_by_form(False)
+                self._give_up()
             finally:
                 self._open.pop(approval, None)
+
+    def _give_up(self) -> None:
+        self._session.answer_by_form(False)
 
 
 def has_form(initialize: Any) -> bool:

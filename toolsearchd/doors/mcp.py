@@ -19,6 +19,8 @@ from toolsearchd.disclosure.dialects.base import Calls, Verb
 from toolsearchd.doors.offers import Servers
 from toolsearchd.doors.tools import View
 from toolsearchd.doors.watches import Watches
+from toolsearchd.errors import ToolsearchdError
+from toolsearchd.guard import guarded
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.messages import Hello
 
@@ -55,7 +57,7 @@ class Session(Protocol):
         self,
         key: Hashable,
         args: dict[str, Any],
-        deliver: Callable[[dict[str, Any]], None],
+        deliver: Callable[[dict[str, Any] | ToolsearchdError], None],
         on_progress: Callable[[Any, float, float | None, str | None], None] | None = None,
     ) -> None: ...
     def stop(self, key: Hashable | None = None) -> dict[str, Any]: ...
@@ -74,6 +76,8 @@ class PeerStream(Protocol):
 
     async def receive(self) -> bytes: ...
     def send_nowait(self, data: bytes) -> None: ...
+    async def wait_answered(self, is_answered: Callable[[], bool]) -> None:
+        """After the end of what the peer sends: until it is answered, or is gone."""
 
 
 OpenSession = Callable[[Hello, Any], Awaitable[Any]]
@@ -136,7 +140,8 @@ class McpDoor:
     def hear(self, server: str, method: str, params: Mapping[str, Any]) -> None:
         """A server tells all of its clients of a change: those sessions hear it that may see the server."""
         for session in tuple(self._live):
-            session.hear(server, method, params)
+            with guarded("telling an MCP session of a change"):
+                session.hear(server, method, params)
 
     async def _open(self, hello: Hello, peer: Any, client: str, listing: str | None) -> Any:
         """The profile is settled here: by the name that the MCP client gave itself."""

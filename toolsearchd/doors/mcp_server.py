@@ -29,7 +29,7 @@ from mcp_types import (
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from toolsearchd import __version__
+from toolsearchd import __version__, guard
 from toolsearchd.doors.calls import PendingCall, Question
 from toolsearchd.doors.client_side import ClientSide
 from toolsearchd.doors.forms import Forms, has_form
@@ -45,6 +45,7 @@ from toolsearchd.doors.tools import DoorNames
 from toolsearchd.doors.watches import Watches
 from toolsearchd.doors.wire import Charges, MessageSink, MessageSource, RequestId
 from toolsearchd.errors import ToolsearchdError
+from toolsearchd.guard import guarded
 from toolsearchd.limits import Limits
 
 log = logging.getLogger(__name__)
@@ -75,7 +76,13 @@ class McpSession:
         self._charges = Charges(limits.outstanding_bytes)
         self._sink = MessageSink(stream, self._charges, limits)
         self._source = MessageSource(
-            stream, first_bytes, self._sink, self._charges, limits, self._stop_cancelled
+            stream,
+            first_bytes,
+            self._sink,
+            self._charges,
+            limits,
+            on_cancelled=self._stop_cancelled,
+            on_silent=self._fall_silent,
         )
         self._bus = InMemorySubscriptionBus()
         self._client = ClientSide(self._sink.tell_nowait, self._newest_call)
@@ -100,8 +107,9 @@ class McpSession:
         try:
             async with trio.open_nursery() as nursery:
                 self._nursery = nursery
-                nursery.start_soon(self._watch_catalog)
-                nursery.start_soon(self._passing.announce, self._bus, self._sink.send_nowait)
+                guard.start(nursery, "watching the catalog for an MCP client", self._watch_catalog)
+                announcing = self._passing.announce, self._bus, self._sink.send_nowait
+                guard.start(nursery, "announcing changes to an MCP client", *announcing)
                 await server.run(self._source, self._sink, options)
                 nursery.cancel_scope.cancel()
         finally:
@@ -212,33 +220,24 @@ class McpSession:
         while True:
             await self._changed.wait()
             self._changed = trio.Event()
-            try:
-                is_news = await self._tools.take_news()
-            except Exception:  # a bug here must not take the calls that run with it
-                log.exception("assembling after a change failed")
-                continue
-            if is_news:
-                if self._legacy is not None:
-                    await self._legacy.send_tool_list_changed()
-                await self._bus.publish(ToolsListChanged())
+            with guarded("telling an MCP client of the catalog's change"):
+                if await self._tools.take_news():
+                    if self._legacy is not None:
+                        await self._legacy.send_tool_list_changed()
+                    await self._bus.publish(ToolsListChanged())
             await trio.sleep(self._limits.list_min_interval_s)
 
     # --- tools/call -----------------------------------------------------------------------------
 
     async def _call_tool(self, ctx: Context, params: CallToolRequestParams) -> dict[str, Any]:
-        try:
-            result = await self._called(ctx, params.name, params.arguments or {})
-        except InputRequired as required:
-            return required.result
-        except ToolsearchdError as error:
-            result = error_result(error)
-        except Exception as error:  # a bug in one call is that call's end
-            log.exception("the call of %s failed", params.name)
-            result = error_result(ToolsearchdError("INTERNAL", f"the call failed: {error!r}"))
-        try:
+        errors: list[ToolsearchdError] = []
+        with guarded("answering a client's tools/call", errors.append):
+            try:
+                result = await self._called(ctx, params.name, params.arguments or {})
+            except InputRequired as required:
+                return required.result
             return carried_result(result, ctx.protocol_version, params.name)
-        except ToolsearchdError as error:
-            return carried_result(error_result(error), ctx.protocol_version, params.name)
+        return carried_result(error_result(errors[0]), ctx.protocol_version, params.name)
 
     async def _called(self, ctx: Context, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         session = self._open
@@ -296,6 +295,8 @@ class McpSession:
                     raise self._rounds.begin(self._nursery, Round(key, call, news))
                 await ctx.session.report_progress(*news)
             assert call.reply is not None
+            if isinstance(call.reply, ToolsearchdError):
+                raise call.reply
             return call.reply
         finally:
             if self._calls.get(request_id) == (key, call):
@@ -310,6 +311,12 @@ class McpSession:
         if call is not None:
             call.abandoned = True
             self._stop(key)
+
+    def _fall_silent(self) -> None:
+        """The client sends nothing more: what only the client could answer is asked of it no longer."""
+        self._client.close()
+        if self._session is not None:
+            self._session.answer_by_form(False)
 
     def _stop(self, key: int) -> None:
         try:

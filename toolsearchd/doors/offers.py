@@ -14,6 +14,7 @@ from urllib.parse import quote, unquote
 
 import trio
 
+from toolsearchd import guard
 from toolsearchd.catalog.naming import door_name
 from toolsearchd.catalog.pages import Pages, json_bytes
 from toolsearchd.errors import ToolsearchdError
@@ -94,10 +95,10 @@ class Offers:
 
         async with trio.open_nursery() as nursery:
             for server in servers:
-                nursery.start_soon(ask, server)
+                guard.start(nursery, "asking a server what it offers", ask, server)
         room = self._limits.offered_bytes
         listed: list[tuple[str, dict[str, Any]]] = []
-        for server, item in ((name, item) for name in servers for item in found[name]):
+        for server, item in ((name, item) for name in servers for item in found.get(name, ())):
             room -= json_bytes(item) or 0
             if room < 0:
                 log.warning("%s: what is behind item %d is left out: too long", kind.method, len(listed))

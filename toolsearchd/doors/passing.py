@@ -52,6 +52,7 @@ from toolsearchd.doors.offers import (
 from toolsearchd.doors.revisions import carried_answer, carried_item
 from toolsearchd.doors.watches import Watch, Watches
 from toolsearchd.errors import ToolsearchdError
+from toolsearchd.guard import guarded
 from toolsearchd.limits import Limits
 
 log = logging.getLogger(__name__)
@@ -218,11 +219,12 @@ class Passing:
             await self._news.wait()
             self._news, due, self._due = trio.Event(), self._due, {}
             for method, uri in due:
-                if self._client.is_met:
-                    params = {"params": {"uri": uri}} if uri else {}
-                    message = {"jsonrpc": "2.0", "method": method, **params}
-                    send_nowait(JSONRPCNotification.model_validate(message))
-                await bus.publish(_LISTS[method][1] if method in _LISTS else ResourceUpdated(uri=uri))
+                with guarded("announcing a change to an MCP client"):
+                    if self._client.is_met:
+                        params = {"params": {"uri": uri}} if uri else {}
+                        message = {"jsonrpc": "2.0", "method": method, **params}
+                        send_nowait(JSONRPCNotification.model_validate(message))
+                    await bus.publish(_LISTS[method][1] if method in _LISTS else ResourceUpdated(uri=uri))
             await trio.sleep(self._limits.list_min_interval_s)
 
     async def leave(self) -> None:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import trio
 
+from toolsearchd import guard
 from toolsearchd.doors.calls import PendingCall, Question
 from toolsearchd.errors import ToolsearchdError
 
@@ -44,7 +45,7 @@ class Rounds:
         """What ends the request."""
         state = secrets.token_urlsafe(16)
         self._open[state] = asked
-        nursery.start_soon(self._expire, state)
+        guard.start(nursery, "ending a call that nobody comes back for", self._expire, state)
         request = {"method": asked.question.method, "params": dict(asked.question.params)}
         return InputRequired(
             {"resultType": "input_required", "inputRequests": {_KEY: request}, "requestState": state}

@@ -1,21 +1,21 @@
 """JSON-RPC over a peer's byte stream, in the shape in which the SDK reads and writes.
 
 Bytes become messages here and messages bytes: no relay tasks, no queues. What is no message is answered with
-a JSON-RPC error, and the stream goes on. Requests are charged to the peer until they are answered.
+a JSON-RPC error, and the stream goes on. Requests are charged to the peer until they are answered; one that
+ends its sending and reads on has the answers first. What can't be written as JSON costs that value.
 """
 
 from __future__ import annotations
 
-import logging
 from collections import deque
 from collections.abc import Callable
 from typing import Any
 
 import anyio
+import msgspec
 import trio
 from mcp.shared.message import SessionMessage
 from mcp_types import (
-    INTERNAL_ERROR,
     INVALID_REQUEST,
     PARSE_ERROR,
     JSONRPCError,
@@ -25,13 +25,13 @@ from mcp_types import (
     JSONRPCResponse,
     jsonrpc_message_adapter,
 )
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
+from toolsearchd.disclosure.sanitise import clean_json
 from toolsearchd.doors.lines import LineDecoder, id_in, mend
 from toolsearchd.doors.mcp import PeerStream
 from toolsearchd.limits import Limits
-
-log = logging.getLogger(__name__)
+from toolsearchd.values import representable
 
 RequestId = int | str
 
@@ -43,14 +43,24 @@ class Charges:
         self._max_bytes = max_bytes
         self._held: dict[RequestId, int] = {}
         self._total = 0
+        self._endless: set[RequestId] = set()
         self._released = trio.Event()
 
-    def charge(self, request_id: RequestId, size: int) -> None:
+    def charge(self, request_id: RequestId, size: int, *, is_endless: bool = False) -> None:
+        """`is_endless`: its answer comes with the end of the session only."""
         self._held[request_id] = self._held.get(request_id, 0) + size
         self._total += size
+        if is_endless:
+            self._endless.add(request_id)
+
+    @property
+    def is_settled(self) -> bool:
+        """Everything has its answer that is to have one before the end."""
+        return self._held.keys() <= self._endless
 
     def release(self, request_id: RequestId) -> None:
         """The request was answered, or never will be. Idempotent."""
+        self._endless.discard(request_id)
         self._total -= self._held.pop(request_id, 0)
         self._released.set()
 
@@ -62,7 +72,8 @@ class Charges:
 
 
 class MessageSink:
-    """What the SDK writes: each message is a line, sent at once."""
+    """What the SDK writes: each message is a line, sent at once. Errors pass the gate here, whoever made
+    them."""
 
     def __init__(self, stream: PeerStream, charges: Charges, limits: Limits) -> None:
         self._stream = stream
@@ -73,15 +84,9 @@ class MessageSink:
         self.send_nowait(item.message)
 
     def send_nowait(self, message: JSONRPCMessage) -> None:
-        try:
-            line = message.model_dump_json(by_alias=True, exclude_unset=True).encode()
-        except (ValueError, RecursionError) as error:
-            if not isinstance(message, JSONRPCResponse):
-                log.warning("an MCP message that is no JSON was not sent: %s", error)
-                return
-            self.send_error(message.id, INTERNAL_ERROR, f"the result can't be written as JSON: {error}")
-        else:
-            self._stream.send_nowait(line + b"\n")
+        if isinstance(message, JSONRPCError):
+            message = _clean(message)
+        self._stream.send_nowait(_line(message))
         if isinstance(message, JSONRPCResponse | JSONRPCError) and message.id is not None:
             self._charges.release(message.id)
 
@@ -93,7 +98,7 @@ class MessageSink:
     def send_error(self, request_id: RequestId | None, code: int, text: str) -> None:
         error: dict[str, Any] = {"code": code, "message": text}
         reply = JSONRPCError.model_validate({"jsonrpc": "2.0", "id": request_id, "error": error})
-        self._stream.send_nowait(reply.model_dump_json(exclude_unset=True).encode() + b"\n")
+        self._stream.send_nowait(_line(_clean(reply)))
 
     async def aclose(self) -> None:
         """The stream is not the SDK's to close."""
@@ -105,10 +110,29 @@ class MessageSink:
         return None
 
 
+def _clean(message: JSONRPCError) -> JSONRPCError:
+    said = message.error.model_dump(exclude_unset=True)
+    told = clean_json(said)
+    return message if told is said else message.model_copy(update={"error": type(message.error)(**told)})
+
+
+def _line(message: JSONRPCMessage) -> bytes:
+    """The message as it is sent: what it can't hold stands there in its nearest form."""
+    try:
+        return message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
+    except (ValueError, RecursionError):
+        pass  # half a surrogate pair, nesting without end
+    fields = {name: getattr(message, name) for name in message.model_fields_set}
+    if isinstance(error := fields.get("error"), BaseModel):
+        fields["error"] = {name: getattr(error, name) for name in error.model_fields_set}
+    return msgspec.json.encode(representable(fields)) + b"\n"
+
+
 class MessageSource:
     """What the SDK reads. `on_cancelled` hears of a cancelled request before anything else does.
 
-    `ended`: the peer went away; what its requests started is no longer its to stop.
+    `on_silent` hears of the end of what the peer sends, where it may read on. `ended`: the peer went away;
+    what its requests started is no longer its to stop.
     """
 
     def __init__(
@@ -119,15 +143,15 @@ class MessageSource:
         charges: Charges,
         limits: Limits,
         on_cancelled: Callable[[RequestId], None],
+        on_silent: Callable[[], None] = lambda: None,
     ) -> None:
         self._stream = stream
         self._sink = sink
         self._charges = charges
         self._on_cancelled = on_cancelled
+        self._on_silent = on_silent
         self._max_bytes = limits.line_bytes
-        self._max_initialize_bytes = (
-            limits.frame_bytes_before_hello
-        )  # the SDK keeps it as long as the session
+        self._max_initialize_bytes = limits.frame_bytes_before_hello  # the SDK keeps it for good
         self._lines = LineDecoder(limits.line_bytes)
         self._decoded: deque[SessionMessage] = deque()
         self._first_bytes = first_bytes
@@ -145,7 +169,10 @@ class MessageSource:
                 raise anyio.EndOfStream
             await self._charges.wait_room()
             data = await self._stream.receive()
-            self.ended = not data
+            if not data:
+                self._on_silent()
+                await self._stream.wait_answered(lambda: self._charges.is_settled)
+                self.ended = True
 
     def _take(self, line: bytes | None) -> None:
         if line is None:
@@ -160,7 +187,8 @@ class MessageSource:
                 text = f"initialize takes {len(line)} bytes; {self._max_initialize_bytes} are accepted"
                 self._sink.send_error(message.id, INVALID_REQUEST, text)
                 return
-            self._charges.charge(message.id, len(line))
+            is_endless = message.method == "subscriptions/listen"
+            self._charges.charge(message.id, len(line), is_endless=is_endless)
         elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
             request_id = (message.params or {}).get("requestId")
             if isinstance(request_id, int | str) and not isinstance(request_id, bool):

@@ -2,7 +2,8 @@
 
 `AgentConnection.receive(data)` returns what the daemon should do next: a `Hello`, a request to serve, or a
 `Refusal` to send back. A peer's violation gives a final `Refusal` (`close=True`) and nothing after it.
-Replies and events are encoded here too, so that only this package knows the wire.
+Replies and events are encoded here too, so that only this package knows the wire; encoding never fails: see
+`representable`.
 
 `ControlConnection` is the same without a hello.
 """
@@ -16,7 +17,7 @@ import msgspec
 
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
-from toolsearchd.protocol.framing import FrameDecoder, encode_frame
+from toolsearchd.protocol.framing import ENCODING_ERRORS, FrameDecoder, encode_frame
 from toolsearchd.protocol.messages import (
     AgentMessage,
     Bye,
@@ -31,6 +32,10 @@ from toolsearchd.protocol.messages import (
     agent_decoder,
     control_decoder,
 )
+from toolsearchd.protocol.odd_texts import odd_texts_as_bytes
+from toolsearchd.values import representable
+
+_CONTROL_REPLY_BYTES = 64 * 1024 * 1024  # what our clients take: the doctor has a line per odd tool
 
 
 class Refusal(msgspec.Struct, frozen=True):
@@ -44,7 +49,19 @@ def error_frame(request_id: RequestId | None, error: ToolsearchdError) -> bytes:
     head: dict[str, Any] = {"op": "error"}
     if request_id is not None:
         head["id"] = request_id
-    return encode_frame(head | error.as_fields())
+    return _frame(head | error.as_fields())
+
+
+def event_frame(name: str, fields: dict[str, Any]) -> bytes:
+    return _frame({"op": name, **fields})
+
+
+def _frame(message: dict[str, Any]) -> bytes:
+    """What can't be carried stands there in its nearest form: a value's fault costs that value."""
+    try:
+        return encode_frame(message)
+    except ENCODING_ERRORS:
+        return encode_frame(representable(message))
 
 
 class Wire:
@@ -52,8 +69,9 @@ class Wire:
 
     decoder: msgspec.msgpack.Decoder[Any]
 
-    def __init__(self, limits: Limits, max_frame_bytes: int) -> None:
+    def __init__(self, limits: Limits, max_frame_bytes: int, max_reply_bytes: int) -> None:
         self._limits = limits
+        self._max_reply_bytes = max_reply_bytes
         self._frames = FrameDecoder(max_frame_bytes)
         self._open: dict[RequestId, int] = {}  # id → bytes of its frame
         self._open_bytes = 0
@@ -86,8 +104,14 @@ class Wire:
         self._open_bytes -= self._open.pop(request_id, 0)
 
     def result(self, request_id: RequestId, fields: dict[str, Any]) -> bytes:
+        """The reply; one that no frame holds is an error instead."""
         self.finish(request_id)
-        return encode_frame({"op": "result", "id": request_id, **fields})
+        frame = _frame({"op": "result", "id": request_id, **fields})
+        most = self._max_reply_bytes
+        if len(frame) <= most:
+            return frame
+        words = f"the reply takes {len(frame)} bytes, a frame holds {most}; ask for less"
+        return error_frame(request_id, ToolsearchdError("RESULT_TOO_LARGE", words))
 
     def error(self, request_id: RequestId, error: ToolsearchdError) -> bytes:
         self.finish(request_id)
@@ -95,12 +119,23 @@ class Wire:
 
     def _accept(self, payload: bytes) -> Any:
         try:
-            message = self.decoder.decode(payload)
+            message = self._decoded(payload)
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
             return self._violation(
                 ToolsearchdError("BAD_MESSAGE", f"not a message of this protocol: {error}")
             )
         return self._admit(message, len(payload))
+
+    def _decoded(self, payload: bytes) -> Any:
+        try:
+            return self.decoder.decode(payload)
+        except msgspec.ValidationError:
+            raise
+        except msgspec.DecodeError:
+            readable = odd_texts_as_bytes(payload)
+            if readable is None:
+                raise
+            return self.decoder.decode(readable)
 
     def _admit(self, message: Any, size: int) -> Any:
         """A decoded message of so many bytes: what it becomes in this state."""
@@ -135,13 +170,13 @@ class AgentConnection(Wire):
     decoder = agent_decoder
 
     def __init__(self, limits: Limits) -> None:
-        super().__init__(limits, limits.frame_bytes_before_hello)
+        super().__init__(limits, limits.frame_bytes_before_hello, limits.frame_bytes)
         self._greeted = False
 
     def welcome(self, fields: dict[str, Any]) -> bytes:
         """The hello was accepted: larger frames from now on."""
         self._frames.max_bytes = self._limits.frame_bytes
-        return encode_frame({"op": "welcome", **fields})
+        return _frame({"op": "welcome", **fields})
 
     def take_rest(self) -> bytes:
         """Bytes after the hello, where the stream goes on as JSON-RPC. No frame is read any more."""
@@ -172,8 +207,4 @@ class ControlConnection(Wire):
     decoder = control_decoder
 
     def __init__(self, limits: Limits) -> None:
-        super().__init__(limits, limits.frame_bytes)
-
-
-def event_frame(name: str, fields: dict[str, Any]) -> bytes:
-    return encode_frame({"op": name, **fields})
+        super().__init__(limits, limits.frame_bytes, _CONTROL_REPLY_BYTES)

@@ -13,13 +13,24 @@ import msgspec
 from toolsearchd.errors import ToolsearchdError
 
 HEADER = struct.Struct(">I")
+ENCODING_ERRORS = (ValueError, TypeError, OverflowError, RecursionError)
+"""What msgspec's encoders raise for a value that has no form in their format."""
 _encoder = msgspec.msgpack.Encoder()
 
 
 def encode_frame(message: object) -> bytes:
-    """One message as it goes on the wire."""
+    """One message as it goes on the wire. Raises one of ENCODING_ERRORS."""
     payload = _encoder.encode(message)
     return HEADER.pack(len(payload)) + payload
+
+
+def is_carried(value: object) -> bool:
+    """Can it stand in a frame as it is?"""
+    try:
+        _encoder.encode(value)
+    except ENCODING_ERRORS:
+        return False
+    return True
 
 
 class FrameDecoder:

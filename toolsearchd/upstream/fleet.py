@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import trio
 
+from toolsearchd import guard
 from toolsearchd.catalog.model import Source, SourceState
 from toolsearchd.config.model import ServerSpec
 from toolsearchd.errors import ToolsearchdError
@@ -168,7 +169,7 @@ class Fleet:
         """Until cancelled; then all servers are stopped, in parallel."""
         async with trio.open_nursery() as nursery:
             task_status.started()
-            nursery.start_soon(self._take_login_path)
+            guard.start(nursery, "asking the login shell for its PATH", self._take_login_path)
             self._nursery = nursery
             try:
                 self._reconcile()
@@ -177,9 +178,11 @@ class Fleet:
                 self._nursery = None
 
     async def _take_login_path(self) -> None:
-        if is_bare(self._environ.get("PATH", "")):
-            self._environ["PATH"] = await login_path(self._environ) or self._environ.get("PATH", "")
-        self._path_asked.set()
+        try:
+            if is_bare(self._environ.get("PATH", "")):
+                self._environ["PATH"] = await login_path(self._environ) or self._environ.get("PATH", "")
+        finally:
+            self._path_asked.set()
 
     async def _environment_of(self, spec: ServerSpec) -> dict[str, str]:
         from toolsearchd.upstream.process import environment_of
@@ -207,7 +210,8 @@ class Fleet:
             self._members[spec.name] = member
             if member.upstream is not None:
                 started += 1
-                self._nursery.start_soon(self._keep, member, self._leaving.pop(spec.name, None))
+                before = self._leaving.pop(spec.name, None)
+                guard.start(self._nursery, "keeping a server", self._keep, member, before)
 
     def _member(self, spec: ServerSpec, *, full: bool) -> _Member:
         from toolsearchd.upstream.upstream import Upstream  # what is known of servers shows before they start
@@ -260,6 +264,8 @@ class Fleet:
             "restarts": 0,
             "last_error": "",
             "stderr_tail": [],
+            "junk_lines": 0,
+            "first_junk": "",
             "next_retry_s": None,
             "origins": msgspec.to_builtins(spec.origins),
         }

@@ -6,6 +6,7 @@ so that its caller hears at once instead of running into a timeout.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
@@ -16,6 +17,7 @@ from toolsearchd.limits import Limits
 from toolsearchd.upstream.envelope import EDGE, id_at_end, read_envelope
 
 _LINE_COST = 64  # a short line costs as much time as this many bytes
+_JUNK_CHARS = 500  # of the first line that is no message: it mostly says why there are none
 _BOM = b"\xef\xbb\xbf"
 _decoder = msgspec.json.Decoder(dict[str, Any])
 
@@ -49,7 +51,13 @@ class LineReader:
         self._heard = False
         self._dropped_bytes = 0  # since the last message
         self.junk = 0
+        self.first_junk = ""  # the beginning of the first such line, as it came
         self.too_long = 0
+
+    @property
+    def has_spoken(self) -> bool:
+        """There was a message."""
+        return self._heard
 
     @property
     def complaint(self) -> str:
@@ -84,6 +92,8 @@ class LineReader:
         self._dropped_bytes += self._size
         self.too_long += 1
         envelope = read_envelope(self._without_bom(whole[:EDGE]))
+        if not envelope.keys:
+            self._note_junk(whole[:EDGE])
         self._answers = envelope.is_request or not envelope.keys or envelope.request_id is not None
         if envelope.is_request or envelope.request_id is None:
             return None
@@ -112,9 +122,16 @@ class LineReader:
         if isinstance(found, Message):
             self._heard, self._dropped_bytes = True, 0
         else:
-            self.junk += not line.isspace() and bool(line)
+            self._note_junk(line)
             self._dropped_bytes += len(line) + _LINE_COST
         return found
+
+    def _note_junk(self, line: bytes) -> None:
+        if line and not line.isspace():
+            self.junk += 1
+            self.first_junk = (
+                self.first_junk or line[: 4 * _JUNK_CHARS].decode("utf-8", "replace")[:_JUNK_CHARS]
+            )
 
 
 def depth_bound(limits: Limits) -> int:
@@ -129,6 +146,8 @@ def read_message(line: bytes, max_depth: int) -> Message | Lost | None:
     is lost, for a part of it would pass for the whole.
     """
     line = line.strip()
+    if line[:1] == b"[":
+        line = _only_one_of(line)
     if line[:1] != b"{":
         return None
     is_deep = json_depth(line, max_depth) > max_depth
@@ -137,13 +156,42 @@ def read_message(line: bytes, max_depth: int) -> Message | Lost | None:
     try:
         fields = _decoder.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return _answered_by(line)
+        odd = _decode_odd_values(line)
+        if odd is None:
+            return _answered_by(line)
+        fields = odd
     if line[:EDGE].count(b'"id"') > 1 and read_envelope(line[:EDGE]).has_doubles:
         return None  # which of the two is meant can't be known
     if is_deep and not _is_listing(fields) and "method" not in fields:
         request_id = fields.get("id")
         return Lost(request_id, "too deep") if isinstance(request_id, int | str) else None
     return Message(fields, line)
+
+
+def _only_one_of(batch: bytes) -> bytes:
+    """The message of a batch of one; nothing where it is none."""
+    try:
+        (only,) = msgspec.json.decode(batch, type=list[msgspec.Raw])
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return b""
+    return bytes(only)
+
+
+def _decode_odd_values(line: bytes) -> dict[str, Any] | None:
+    """JSON but for its values: half characters, NaN, numbers past all bounds. They stay in what is returned
+    as Python has them (an integer of thousands of digits as text); None where it is no JSON at all."""
+    try:
+        value = json.loads(line.decode(), parse_int=_integer)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _integer(digits: str) -> int | str:
+    try:
+        return int(digits)
+    except ValueError:  # more digits than Python reads
+        return digits
 
 
 def _is_listing(fields: dict[str, Any]) -> bool:

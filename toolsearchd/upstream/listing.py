@@ -12,7 +12,9 @@ from toolsearchd.catalog.model import Definition
 from toolsearchd.catalog.naming import keeps
 from toolsearchd.catalog.pages import Pages
 from toolsearchd.config.model import ServerSpec
+from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.limits import Limits
+from toolsearchd.values import find_fault, representable, shown
 
 _REASON_CHARS = 300
 
@@ -23,6 +25,7 @@ class Listing(msgspec.Struct, frozen=True):
     definitions: tuple[Definition, ...] = ()
     rejected: tuple[str, ...] = ()
     truncated: int = 0
+    mended: tuple[str, ...] = ()  # tools that held what no text or number is, and what became of it
     cut: str = ""  # why pages of it were not asked for; empty: all were read
 
     @property
@@ -47,6 +50,7 @@ class ListingCheck:
         self._limits = limits
         self._found: dict[str, Definition] = {}
         self._rejected: list[str] = []
+        self._mended: list[str] = []
         self._more_rejected = 0
         self._pages = Pages(limits, limits.list_bytes)
         self._left_out = 0
@@ -74,11 +78,29 @@ class ListingCheck:
         if self._more_rejected:
             rejected += (f"… and {self._more_rejected:,} more",)
         # How many are on pages that were not asked for nobody knows: one at least.
-        return Listing(tuple(self._found.values()), rejected, max(self._left_out, bool(cut)), cut)
+        return Listing(
+            definitions=tuple(self._found.values()),
+            rejected=rejected,
+            truncated=max(self._left_out, bool(cut)),
+            mended=tuple(self._mended),
+            cut=cut,
+        )
 
     def _check(self, at: int, tool: Any) -> bool:
         """False where the tool finds no room any more."""
         name: Any = None
+        fault = find_fault(tool)
+        if fault is not None:
+            path, what = fault
+            tool = representable(tool)
+            name = tool.get("name") if isinstance(tool, dict) else None
+            if path[:1] == ("name",):  # it could not be called by the one that it has
+                self._reject(name, f"its name holds {what}")
+                return True
+            if len(self._mended) < self._limits.rejected_tools:
+                where = ".".join(map(shown, path))
+                words = f"{name!s:.64}: {where} held {what}, which was replaced"
+                self._mended.append(plain_line(words))
         try:
             data = msgspec.json.encode(tool)
             if not self._pages.admits(len(data)):
@@ -99,6 +121,6 @@ class ListingCheck:
     def _reject(self, name: Any, reason: str) -> None:
         if len(self._rejected) < self._limits.rejected_tools:
             shown = name if isinstance(name, str) else f"a name that is {type(name).__name__}"
-            self._rejected.append(f"{shown:.64}: {reason:.{_REASON_CHARS}}")
+            self._rejected.append(plain_line(f"{shown:.64}: {reason:.{_REASON_CHARS}}"))
         else:
             self._more_rejected += 1

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 _BURST = 4  # let through at once: a short call's few reports pass whole
+_NUMBERS = ("progress", "total")
+_MOST = 2**63
 
 
 class ProgressGate:
@@ -21,8 +23,10 @@ class ProgressGate:
             return True
         params = fields.get("params")
         token = params.get("progressToken") if isinstance(params, dict) else None
-        if not isinstance(token, int | str):
+        if not isinstance(token, int | str) or not isinstance(params, dict):
             return False
+        if any(isinstance(number := params.get(key), int) and abs(number) > _MOST for key in _NUMBERS):
+            return False  # the SDK reads both as floats, and all that the server answers with them
         due = max(self._next.get(token, 0.0), now - (_BURST - 1) * self._pause_s)
         if now < due:
             return False

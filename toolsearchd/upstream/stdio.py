@@ -20,14 +20,13 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
 from toolsearchd.limits import Limits
+from toolsearchd.upstream.answers import BAD_LINE_CODE, TOO_LARGE_CODE, put_in_shape
 from toolsearchd.upstream.lines import LineReader, Lost, Message, depth_bound
 from toolsearchd.upstream.process import ServerProcess
 from toolsearchd.upstream.progress import ProgressGate
 from toolsearchd.upstream.words import words_of_end
+from toolsearchd.values import find_fault, representable
 
-# Codes of error answers made here. JSON-RPC leaves -32000 to -32099 to implementations.
-TOO_LARGE_CODE = -32_090
-BAD_LINE_CODE = -32_091
 _CHUNK_BYTES = 1 << 16  # what a pipe holds
 _LINES_AT_ONCE = 50  # then others have their turn: a chunk can hold 60,000 lines
 _LAST_WORDS_S = 0.2
@@ -54,7 +53,7 @@ class StdioTransport:
         self._first_byte = first_byte
         self._tools_changed = tools_changed
         self._progress = ProgressGate(limits.progress_per_s)
-        self._open_ids: set[int | str] = set()
+        self._open_requests: dict[int | str, str] = {}  # id → method
 
     @asynccontextmanager
     async def streams(self) -> AsyncIterator[tuple[Any, Any]]:
@@ -128,25 +127,36 @@ class StdioTransport:
                 return None
             if not self._progress.admits(fields, trio.current_time()):
                 return None
+            if "method" not in fields:
+                shaped = put_in_shape(fields, self._open_requests)
+                self._reader.junk += shaped is None
+                fields = shaped
+            elif find_fault(fields.get("id")) is not None:
+                self._reader.junk += 1  # no answer can bear such an id
+                return None
         return self._for_session(fields) if fields is not None else None
 
     def _for_session(self, fields: dict[str, Any]) -> Any | None:
         try:
             message = SessionMessage(jsonrpc_message_adapter.validate_python(fields, by_name=False))
         except ValueError:
-            self._reader.junk += 1
-            return None
+            try:  # as far as it goes without what no text and no number is
+                fields = representable(fields)
+                message = SessionMessage(jsonrpc_message_adapter.validate_python(fields, by_name=False))
+            except ValueError:
+                self._reader.junk += 1
+                return None
         request_id = fields.get("id")
         if "method" not in fields and isinstance(request_id, int | str):
-            self._open_ids.discard(request_id)
+            self._open_requests.pop(request_id, None)
             self._progress.forget(request_id)
         return message
 
     def _error_for(self, lost: Lost) -> dict[str, Any] | None:
         if lost.request_id is not None:
             return error_answer(lost.request_id, lost.reason, self._limits)
-        if len(self._open_ids) == 1:  # the line answers something, and nothing else is open
-            return error_answer(next(iter(self._open_ids)), lost.reason, self._limits)
+        if len(self._open_requests) == 1:  # the line answers something, and nothing else is open
+            return error_answer(next(iter(self._open_requests)), lost.reason, self._limits)
         return None
 
     async def _write(self, from_session: Any) -> None:
@@ -155,7 +165,7 @@ class StdioTransport:
                 async for message in from_session:
                     fields = message.message.model_dump(by_alias=True, mode="json", exclude_unset=True)
                     if "method" in fields and "id" in fields:
-                        self._open_ids.add(fields["id"])
+                        self._open_requests[fields["id"]] = fields["method"]
                     await self._process.stdin.send_all(msgspec.json.encode(fields) + b"\n")
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             self._lost.set()  # it reads no more; nothing more can be asked of it

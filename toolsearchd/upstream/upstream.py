@@ -2,7 +2,7 @@
 
 States: starting → ready → (lost) starting …; failed between tries; parked when the tries are used up, probed
 now and then; not_started while a lazy server waits for a call. What goes wrong with the server never leaves
-this task.
+this task, a bug in keeping it included: that is one more failure of this server.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from toolsearchd.catalog.model import Source, SourceState
 from toolsearchd.config.model import ServerSpec
 from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.errors import ToolsearchdError
+from toolsearchd.guard import guarded
 from toolsearchd.limits import Limits
 from toolsearchd.upstream.backoff import Backoff, Breaker, ChangeBudget
 from toolsearchd.upstream.calls import Calls
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_AFTER_BUG_S = 1.0  # at least, before a server whose keeping failed by a bug is tried again
 _PROVEN_S = 180.0  # a session that held this long was no accident (the reference's keepalive interval)
 
 
@@ -102,6 +104,7 @@ class Upstream:
             declared_tools=len(self.listing.definitions),
             truncated=self.listing.truncated,
             rejected=self.listing.rejected,
+            mended=self.listing.mended,
             project=self.spec.project,
             pins=self.spec.pins,
             spec_digest=self.spec.digest,
@@ -125,6 +128,7 @@ class Upstream:
             "last_error": self.last_error,
             "stderr_tail": self.stderr.tail(),
             "junk_lines": self.reader.junk,
+            "first_junk": plain_line(self.reader.first_junk),
             "next_retry_s": round(max(0.0, self._retry_at - now), 1) if self._retry_at else None,
             "breaker_open_s": round(self.calls.breaker.opens_for_s(now), 1),
             "origins": msgspec.to_builtins(self.spec.origins),
@@ -193,6 +197,17 @@ class Upstream:
 
     async def run(self) -> None:
         """Until cancelled; then the server is stopped."""
+        while True:
+            with guarded("keeping a server"):
+                await self._supervise()
+            # Only a bug ends that. Whatever state it left, the server is tried again, as after any failure.
+            self._connection = self._process = None
+            with guarded("telling of a server's failure"):
+                self._fail("a bug in the daemon, its log has it")
+            with trio.move_on_at(max(self._retry_at or 0.0, trio.current_time() + _AFTER_BUG_S)):
+                await self._awaited.wait()
+
+    async def _supervise(self) -> None:
         if self.spec.start == "lazy":
             await self._sleep("starts with its first call")
         while True:
@@ -214,7 +229,10 @@ class Upstream:
     def _fail(self, failure: str) -> None:
         self._retry_at = trio.current_time() + self._backoff.failed(random.uniform(-1, 1))  # noqa: S311 - it spreads retries
         tail = self.stderr.tail(3)
-        self.last_error = failure + (f" (stderr: {' | '.join(tail)})" if tail else "")
+        said = [f"stderr: {' | '.join(tail)}"] if tail else []
+        if self.reader.first_junk and not self.reader.has_spoken:
+            said.insert(0, f"stdout: {plain_line(self.reader.first_junk)}")
+        self.last_error = failure + (f" ({'; '.join(said)})" if said else "")
         # No time in the reason: models see it, and their prompts are cached.
         self._set("parked" if self._backoff.is_parked else "failed", failure)
         log.warning(
@@ -354,7 +372,8 @@ class Upstream:
             try:
                 listing = await connection.list_tools(self.spec, timeout_s=self.spec.connect_timeout_s)
             except ToolsearchdError as error:
-                self.last_error = f"listing its tools again failed, the previous list stands: {error.message}"
+                words = plain_line(error.message)
+                self.last_error = f"listing its tools again failed, the previous list stands: {words}"
                 log.warning("server %s: %s", self.spec.name, self.last_error)
             else:
                 if listing.cut and not self.listing.cut:

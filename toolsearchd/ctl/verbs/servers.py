@@ -35,6 +35,9 @@ def run(args: Namespace) -> int:
         (server,) = servers
         if server["last_error"]:
             say(f"\nlast error: {server['last_error']}")
+        if server["first_junk"]:
+            say(f"\nstdout, the first of {server['junk_lines']} lines that are no MCP:")
+            say(f"  {server['first_junk']}")
         if server["stderr_tail"]:
             say("\nstderr, its last lines:")
             for line in server["stderr_tail"]:

@@ -29,6 +29,11 @@ def run(args: Namespace) -> int:
     for problem in reply["problems"]:
         print(coloured("problem: ", "warning"), end="")
         say(problem)
+    for call in reply["unanswered"]:
+        print(coloured("unanswered: ", "warning"), end="")
+        how = "sent" if call["sent"] else "approved, perhaps sent"
+        when = f"{how} at {call['sent_at']} by an earlier daemon"
+        say(f"{call['tool']} of {call['client']}, {when}; its end is not known")
     if reply["sessions"]:
         say()
         table(

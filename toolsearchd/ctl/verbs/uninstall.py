@@ -24,6 +24,7 @@ def run(args: Namespace) -> int:
         plan = plan_uninstall(here.client, found)
         if not args.dry_run:
             here.uninstall(found, plan)
+            here.tell_removed(args)
     identical = plan.text == found.original
     if args.json:
         print_json(outcome(here, found, plan, args) | {"restored": list(plan.names), "identical": identical})

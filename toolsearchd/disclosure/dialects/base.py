@@ -36,6 +36,10 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     described: Sequence[str] = ()  # names of tools whose definitions it shows
     exposes: bool = False  # other tools stand beside the bridge from now on
 
+    def told(self) -> dict[str, Any]:
+        """As the reply to a `use`."""
+        return {"value": self.value} | ({} if self.text is None else {"text": self.text})
+
 
 class Calls(msgspec.Struct, frozen=True, kw_only=True):
     """What a bridge tool wants run, and how its outcome is told."""
@@ -43,6 +47,11 @@ class Calls(msgspec.Struct, frozen=True, kw_only=True):
     args: dict[str, Any]  # `{calls: [{name, arguments}]}`, read by the dispatcher's rules
     value_of: Callable[[dict[str, Any]], Any] = lambda reply: reply  # the batch's reply → what the model gets
     text_of: Callable[[Any], str] | None = None  # that value → the text to read, where that is not plain JSON
+
+    def told(self, reply: dict[str, Any]) -> dict[str, Any]:
+        """The batch's reply as the reply to a `use`."""
+        value = self.value_of(reply)
+        return {"value": value} | ({} if self.text_of is None else {"text": self.text_of(value)})
 
 
 def own_result(reply: dict[str, Any]) -> Any:

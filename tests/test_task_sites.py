@@ -1,0 +1,82 @@
+"""Every task is started by the guard, or stands here with the reason why a bug in it may go up."""
+
+import ast
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1] / "toolsearchd"
+
+SINGLETON = "a singleton's own loop: a bug in it ends the process"
+CONNECTION = "the connection's own; `Listener` guards the connection"
+LIFE = "within one life of its server, whose end by any error `Upstream` takes as that server's failure"
+HOOK = "within one hook, which its entry awaits under its own guard"
+CLIENT = "the client library, in the agent's process"
+
+# (file, what is started): why.
+UNGUARDED = {
+    ("actors/dispatcher.py", "self._sender.run"): SINGLETON,
+    ("actors/listener.py", "self._keep_bound"): SINGLETON,
+    ("actors/watcher.py", "self._watch_directories"): SINGLETON,
+    ("actors/watcher.py", "self._sweep"): SINGLETON,
+    ("actors/watcher.py", "self._mark_dirty_after"): SINGLETON,
+    ("app.py", "self._obey"): SINGLETON,
+    ("app.py", "body"): "a singleton itself, as `Stages` starts it",
+    ("actors/agent_wire.py", "stream.run_writer"): CONNECTION,
+    ("actors/control_wire.py", "stream.run_writer"): CONNECTION,
+    ("actors/hooks.py", "write"): HOOK,
+    ("actors/hooks.py", "read"): HOOK,
+    ("upstream/stdio.py", "self._read_until_exit"): LIFE,
+    ("upstream/stdio.py", "self._write"): LIFE,
+    ("upstream/stdio.py", "self._process.drain_stderr"): LIFE,
+    ("upstream/stdio.py", "watch_exit"): LIFE,
+    ("upstream/connection.py", "_hear_of_changes"): LIFE,
+    ("upstream/upstream.py", "self._hold_start_slot"): LIFE,
+    ("upstream/upstream.py", "self._relist"): LIFE,
+    ("async_client.py", "self._run"): CLIENT,
+    ("async_client.py", "self._answer"): CLIENT,
+    ("guard.py", "body"): "the guard itself",
+    ("system/children.py", "run"): "within one process's run, which its caller awaits under its own guard",
+}
+# Calls of that name that start no task here.
+OTHER = {
+    ("actors/sender.py", "passage.caller.queue.start"): "an entry's state",
+    ("app.py", "stages.start"): "as `Stages.start` does it",
+    ("upstream/upstream.py", "ServerProcess.start"): "a process",
+}
+
+
+def sites(path):
+    """(what is called, what it starts) of each place where a file starts a task."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            continue
+        if node.func.attr in ("start_soon", "start"):
+            called = ast.unparse(node.func)
+            if called != "guard.start":
+                yield called, ast.unparse(node.args[0]) if node.args else ""
+
+
+def found():
+    """Sites of trio's nurseries, and those of the waiting rim that only look like them."""
+    tasks, others = set(), set()
+    for path in ROOT.rglob("*.py"):
+        file, waits = str(path.relative_to(ROOT)), "trio" in path.read_text()
+        for called, started in sites(path):
+            if (file, called) in OTHER:
+                others.add((file, called))
+            elif called.endswith("start_soon") or (waits and started):  # a pattern's `start()` names nothing
+                tasks.add((file, started))
+    return tasks, others
+
+
+def test_every_task_is_guarded_or_has_its_reason():
+    tasks, others = found()
+    assert tasks == UNGUARDED.keys(), "start it by `guard.start`, or say here why not"
+    assert others == OTHER.keys()
+
+
+def test_a_site_is_seen_however_the_nursery_is_called(tmp_path):
+    file = tmp_path / "x.py"
+    file.write_text(
+        "async def f(n):\n    n.start_soon(g, 1)\n    await self._all.start(h)\n    guard.start(n, 'x', g)"
+    )
+    assert set(sites(file)) == {("n.start_soon", "g"), ("self._all.start", "h")}

@@ -1,0 +1,107 @@
+"""What an earlier life of the daemon sent and never heard the end of: read off the journal's tail.
+
+A call's start stands in the journal before its end, under one id. A start without an end, of a daemon that is
+no more, may have happened: it is named, and nothing is sent again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+STARTED, APPROVED, ENDED, NAMED = "sent", "approved", "call", "unanswered"
+_NAMED_FOR = timedelta(hours=24)  # in `status` and `doctor`; the journal keeps it as long as all else
+_CHUNK_BYTES = 1 << 16
+
+
+class Unanswered(msgspec.Struct, frozen=True, kw_only=True):
+    """One call. `sent` is False where it was approved and nobody knows whether it went out."""
+
+    call: str
+    tool: str = ""
+    server: str = ""
+    session: str = ""
+    client: str = ""
+    sent_at: str = ""
+    sent: bool = True
+    digests: dict[str, str] = {}
+
+
+class _Line(msgspec.Struct):
+    at: str = ""
+    step: str = ""
+    call: str = ""
+    tool: str = ""
+    server: str = ""
+    session: str = ""
+    client: str = ""
+    sent_at: str = ""
+    sent: bool = True
+    digests: dict[str, str] = {}
+
+
+_decoder = msgspec.json.Decoder(_Line)
+
+
+def read_unanswered(
+    files: Iterable[Path], *, life: str, now: float, max_bytes: int
+) -> tuple[list[Unanswered], list[Unanswered]]:
+    """(calls that nothing is known of yet, those that were named within a day), oldest first.
+
+    `files`: the journal's, oldest first; of all together the last `max_bytes` are read. `life`: the daemon's
+    own, whose calls are still on their way. Raises OSError. Blocks: for a thread.
+    """
+    open_calls: dict[str, Unanswered] = {}
+    named: dict[str, Unanswered] = {}
+    since = (datetime.fromtimestamp(now, UTC) - _NAMED_FOR).isoformat(timespec="milliseconds")
+    for line in _lines(list(files), max_bytes):
+        if not line.call or line.call.startswith(f"{life}-"):
+            continue
+        if line.step in (STARTED, APPROVED):
+            open_calls[line.call] = _as_call(line, sent=line.step == STARTED, sent_at=line.at)
+        elif line.step == ENDED:
+            open_calls.pop(line.call, None)
+        elif line.step == NAMED:
+            open_calls.pop(line.call, None)
+            if line.at >= since:
+                named[line.call] = _as_call(line, sent=line.sent, sent_at=line.sent_at)
+    return list(open_calls.values()), list(named.values())
+
+
+def _as_call(line: _Line, *, sent: bool, sent_at: str) -> Unanswered:
+    fields: dict[str, Any] = {
+        name: getattr(line, name) for name in ("call", "tool", "server", "session", "client", "digests")
+    }
+    return Unanswered(sent=sent, sent_at=sent_at, **fields)
+
+
+def _lines(files: list[Path], max_bytes: int) -> Iterator[_Line]:
+    """Those that are records: a crash tears the last one, and where the tail begins one is cut."""
+    tails: list[tuple[Path, int]] = []
+    for path in reversed(files):
+        try:
+            size = path.stat(follow_symlinks=False).st_size
+        except FileNotFoundError:
+            continue
+        tails.insert(0, (path, max(0, size - max_bytes)))
+        max_bytes -= size
+        if max_bytes <= 0:
+            break
+    for path, start in tails:
+        for raw in _raw_lines(path, start):
+            try:
+                yield _decoder.decode(raw)
+            except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+                continue
+
+
+def _raw_lines(path: Path, start: int) -> Iterator[bytes]:
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with os.fdopen(fd, "rb", buffering=_CHUNK_BYTES) as file:
+        file.seek(start)
+        yield from file
