@@ -31,6 +31,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     own_names: int = 32  # … of capabilities, roots, globs: of each kind
     path_chars: int = 4096  # of a directory that a client says that it works in: PATH_MAX
     path_depth: int = 100  # … every directory above it is looked at
+    watched_resources: int = 256  # of one MCP client: each is remembered here and at its server
     # --- servers --------------------------------------------------------------------------------
     started_servers: int = 128  # of more, the rest is `not_started`
     concurrent_starts: int = (
@@ -57,6 +58,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     offers_bytes: int = 4 * 1024 * 1024  # of one server's prompts or resources: 10,000 files' names
     offered_bytes: int = 8 * 1024 * 1024  # … and of all servers' together, in one session
     offers_timeout_s: float = 20.0  # a server's list of prompts or resources: all clients' lists wait for it
+    asked_at_once: int = 8  # questions of one server to a client: a person answers one after the other
     list_changes: int = 10  # of one server in list_change_window_s; a list that flips more often is frozen
     list_change_window_s: float = 60.0
     list_min_interval_s: float = 1.0  # list_changed storms: one listing in flight, one pending

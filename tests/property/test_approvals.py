@@ -212,7 +212,13 @@ class ApprovalMachine(RuleBasedStateMachine):
         for prompt in self.passed:
             assert prompt in self.approved
             assert prompt.state is PromptState.USED
+            assert prompt.question.binding == self.shown[prompt][0]
+        for prompt in self.approvals.pending:  # while it can be shown, it shows the bytes that it is bound to
             assert prompt.question.binding.arguments_digest == arguments_digest(prompt.question.arguments)
+
+    @invariant()
+    def what_has_ended_holds_no_arguments(self):
+        assert not any(prompt.question.arguments for prompt in self.approvals._ended)
 
     @invariant()
     def pending_ones_wait_and_are_few(self):

@@ -28,21 +28,37 @@ def _nothing() -> int:
     return 0
 
 
-class _Charge:
-    """Of one open batch, in bytes by entry."""
+class _Bytes(dict[Entry, int]):
+    """Bytes by entry, and their sum: it is asked for at every send."""
 
     def __init__(self) -> None:
-        self.coming: dict[Entry, int] = {}  # sent, and not answered: what the tool's last results took
-        self.memory: dict[Entry, int] = {}
-        self.files: dict[Entry, int] = {}
+        super().__init__()
+        self.total = 0
+
+    def charge(self, entry: Entry, size: int) -> None:
+        self.release(entry)
+        self[entry] = size
+        self.total += size
+
+    def release(self, entry: Entry) -> None:
+        self.total -= self.pop(entry, 0)
+
+
+class _Charge:
+    """Of one open batch."""
+
+    def __init__(self) -> None:
+        self.coming = _Bytes()  # sent, and not answered: what the tool's last results took
+        self.memory = _Bytes()
+        self.files = _Bytes()
 
     @property
     def held(self) -> int:
-        return sum(self.memory.values()) + sum(self.files.values())
+        return self.memory.total + self.files.total
 
     @property
     def total(self) -> int:
-        return self.held + sum(self.coming.values())
+        return self.held + self.coming.total
 
 
 class Account:
@@ -59,7 +75,7 @@ class Account:
     @property
     def in_memory(self) -> int:
         """Bytes of results that were not delivered yet, and of replies that were not read."""
-        return self.unread() + sum(sum(charge.memory.values()) for charge in self._charges.values())
+        return self.unread() + sum(charge.memory.total for charge in self._charges.values())
 
     @property
     def outstanding(self) -> int:
@@ -94,7 +110,7 @@ class Account:
         before = self.unread()
         for batch, charge in self._charges.items():
             if batch is entry.batch:
-                coming = sum(charge.coming.values())
+                coming = charge.coming.total
                 room = self._budget - before
                 return room >= 0 if not coming else coming + self._usual.get(tool, _FIRST_GUESS) <= room
             before += charge.total
@@ -107,7 +123,7 @@ class Account:
     def send(self, entry: Entry, tool: str) -> None:
         """The entry is sent: its result is on its way."""
         if charge := self._charges.get(entry.batch):
-            charge.coming[entry] = self._usual.get(tool, _FIRST_GUESS)
+            charge.coming.charge(entry, self._usual.get(tool, _FIRST_GUESS))
 
     # --- results ----------------------------------------------------------------------------------
 
@@ -118,7 +134,7 @@ class Account:
         if len(self._usual) > _TOOLS:
             self._usual.popitem(last=False)
         if (charge := self._charges.get(entry.batch)) and entry in charge.coming:
-            charge.coming[entry] = size
+            charge.coming.charge(entry, size)
 
     def keeps(self, entry: Entry, size: int) -> bool:
         """What the entry is given takes `size` bytes; True: it is charged, and may stay in memory.
@@ -132,21 +148,21 @@ class Account:
         most = self._frame if is_last else _WAITING_BYTES
         if size > _TINY_BYTES and self.in_memory + size > most:
             return False
-        charge.memory[entry] = size
+        charge.memory.charge(entry, size)
         return True
 
     def keeps_in_file(self, entry: Entry, size: int) -> None:
         """The entry's result was put to a file, to be delivered from there."""
         if charge := self._charges.get(entry.batch):
-            charge.files[entry] = size
+            charge.files.charge(entry, size)
 
     def end(self, entry: Entry, *, late: bool) -> None:
         """Nothing more comes for the entry. `late`: nor is what came for it wanted."""
         if charge := self._charges.get(entry.batch):
-            charge.coming.pop(entry, None)
+            charge.coming.release(entry)
             if late:
-                charge.memory.pop(entry, None)
-                charge.files.pop(entry, None)
+                charge.memory.release(entry)
+                charge.files.release(entry)
             self.changed()
 
     # --- replies ----------------------------------------------------------------------------------

@@ -56,7 +56,7 @@ class ControlWire:
         wire = ControlConnection(self._limits)
         person = Person(peer, partial(self._send_event, stream))
         answers = {**self._answers, **self._approver.answers_for(person)}
-        endings: list[Callable[[], None]] = [partial(self._approver.leave, person)]
+        endings: dict[str, Callable[[], None]] = {"person": partial(self._approver.leave, person)}
         is_refused = False
         try:
             async with trio.open_nursery() as nursery:
@@ -69,7 +69,8 @@ class ControlWire:
                                 is_refused = True
                                 stream.shutdown_read()
                         elif isinstance(item, Watch):
-                            endings.append(self._watch(stream))
+                            if "watch" not in endings:  # each event is sent once
+                                endings["watch"] = self._watch(stream)
                             stream.send_nowait(wire.result(item.id, {"watching": True}))
                         else:
                             assert isinstance(item, ControlRequest)
@@ -92,7 +93,7 @@ class ControlWire:
         except* PeerStalledError as stalled:
             log.info("control connection of pid %d: %s", peer.pid, stalled.exceptions[0])
         finally:
-            for end in endings:
+            for end in endings.values():
                 end()
             stream.close()
 

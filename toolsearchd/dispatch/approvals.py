@@ -19,6 +19,8 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterable
 from typing import Literal
 
+import msgspec
+
 from toolsearchd.dispatch.prompt import Binding, Now, Prompt, PromptState, Question, Standing
 from toolsearchd.errors import ToolsearchdError
 
@@ -267,6 +269,8 @@ class Approvals:
     def _end(self, prompt: Prompt, state: PromptState, *, by: str = "", why: str = "") -> None:
         self._pending.pop(prompt.id, None)
         prompt.state, prompt.by, prompt.why = state, by, why
+        # Who may have had it shown has the bytes; of what has ended, the digests tell which it was.
+        prompt.question = msgspec.structs.replace(prompt.question, arguments=b"")
         if prompt not in self._ended:
             self._ended.append(prompt)
 

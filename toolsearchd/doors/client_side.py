@@ -7,6 +7,7 @@ person sees only this door. Imports the SDK: import it through `McpDoor` only.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import islice
 from typing import Any
 
 from mcp_types import JSONRPCNotification
@@ -15,6 +16,7 @@ from toolsearchd.disclosure.sanitise import clean_line, plain_line
 from toolsearchd.doors.calls import PendingCall
 from toolsearchd.errors import ToolsearchdError
 
+_MODES, _MODE_CHARS = 8, 32  # there are two, of four letters
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
 _CAPABILITY = {
@@ -41,7 +43,7 @@ class ClientSide:
         """`outbound`: the SDK's channel for requests to this client; `initialize`: its parameters."""
         self._outbound = outbound
         said = initialize.get("capabilities") if isinstance(initialize, dict) else None
-        self._capabilities = said if isinstance(said, dict) else {}
+        self._capabilities = _lean(said) if isinstance(said, dict) else {}
 
     @property
     def is_met(self) -> bool:
@@ -80,6 +82,16 @@ class ClientSide:
             return
         message = {"jsonrpc": "2.0", "method": method, "params": {"logger": clean_line(server), **params}}
         self._send_nowait(JSONRPCNotification.model_validate(message))
+
+
+def _lean(said: Mapping[str, Any]) -> dict[str, dict[str, bool]]:
+    """Which capabilities there are that are asked for here, and their first modes: not what else they say."""
+    parts = {name: said.get(name) for name in _CAPABILITY.values()}
+    return {
+        name: {mode[:_MODE_CHARS]: True for mode in islice(part, _MODES)}
+        for name, part in parts.items()
+        if isinstance(part, dict)
+    }
 
 
 def _can(capabilities: Any, method: str, params: Mapping[str, Any]) -> bool:

@@ -74,7 +74,7 @@ class McpSession:
         self._close_session = close_session
         self._limits = limits
         self._charges = Charges(limits.outstanding_bytes)
-        self._sink = MessageSink(stream, self._charges)
+        self._sink = MessageSink(stream, self._charges, limits)
         self._source = MessageSource(
             stream,
             first_bytes,
@@ -85,7 +85,7 @@ class McpSession:
             on_silent=self._fall_silent,
         )
         self._bus = InMemorySubscriptionBus()
-        self._client = ClientSide(self._sink.send_nowait, self._newest_call)
+        self._client = ClientSide(self._sink.tell_nowait, self._newest_call)
         self._rounds = Rounds(self._stop, limits.approval_answer_s)
         self._passing = Passing(servers, watches, self._client, lambda: self._open, limits)
         self._session: Session | None = None

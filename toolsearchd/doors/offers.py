@@ -197,7 +197,7 @@ class Offers:
             uri = (
                 block.get("uri") if isinstance(block, dict) and block.get("type") == "resource_link" else None
             )
-            if isinstance(uri, str):
+            if isinstance(uri, str) and len(uri) <= self._limits.path_chars:
                 known = self._links.pop(uri, server)
                 self._links[uri] = server if known == server else None
                 while len(self._links) > _LINKS:

@@ -166,7 +166,14 @@ class Passing:
         return listen
 
     async def _listen_to(self, uri: str) -> None:
+        if len(uri) > self._limits.path_chars:
+            raise MCPError(
+                code=INVALID_PARAMS, message=f"a URI of at most {self._limits.path_chars} characters"
+            )
         watch = await self._watch_of(uri)
+        if watch not in self._written and len(self._written) >= self._limits.watched_resources:
+            words = f"{len(self._written)} resources are subscribed to; unsubscribe from one first"
+            raise MCPError(code=INVALID_PARAMS, message=words)
         await self.offers.watch(watch.server, watch.uri, wanted=True)
         self._watches.add(watch, self)
         self._written[watch] = uri
@@ -174,6 +181,7 @@ class Passing:
     async def _unsubscribe(self, _ctx: Context, params: UnsubscribeRequestParams) -> EmptyResult:
         with _as_answers():
             watch = await self._watch_of(str(params.uri))
+            self._written.pop(watch, None)
             if self._watches.remove(watch, self):
                 await self.offers.watch(watch.server, watch.uri, wanted=False)
         return EmptyResult()

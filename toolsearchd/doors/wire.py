@@ -75,8 +75,9 @@ class MessageSink:
     """What the SDK writes: each message is a line, sent at once. Errors pass the gate here, whoever made
     them."""
 
-    def __init__(self, stream: PeerStream, charges: Charges) -> None:
+    def __init__(self, stream: PeerStream, charges: Charges, limits: Limits) -> None:
         self._stream = stream
+        self._max_unread = limits.frame_bytes_before_hello
         self._charges = charges
 
     async def send(self, item: SessionMessage) -> None:
@@ -88,6 +89,11 @@ class MessageSink:
         self._stream.send_nowait(_line(message))
         if isinstance(message, JSONRPCResponse | JSONRPCError) and message.id is not None:
             self._charges.release(message.id)
+
+    def tell_nowait(self, message: JSONRPCMessage) -> None:
+        """Sends what may be missed: dropped for a peer that leaves its answers unread."""
+        if self._stream.outbox_bytes <= self._max_unread:
+            self.send_nowait(message)
 
     def send_error(self, request_id: RequestId | None, code: int, text: str) -> None:
         error: dict[str, Any] = {"code": code, "message": text}
@@ -145,6 +151,7 @@ class MessageSource:
         self._on_cancelled = on_cancelled
         self._on_silent = on_silent
         self._max_bytes = limits.line_bytes
+        self._max_initialize_bytes = limits.frame_bytes_before_hello  # the SDK keeps it for good
         self._lines = LineDecoder(limits.line_bytes)
         self._decoded: deque[SessionMessage] = deque()
         self._first_bytes = first_bytes
@@ -176,6 +183,10 @@ class MessageSource:
         if message is None:
             return
         if isinstance(message, JSONRPCRequest):
+            if message.method == "initialize" and len(line) > self._max_initialize_bytes:
+                text = f"initialize takes {len(line)} bytes; {self._max_initialize_bytes} are accepted"
+                self._sink.send_error(message.id, INVALID_REQUEST, text)
+                return
             is_endless = message.method == "subscriptions/listen"
             self._charges.charge(message.id, len(line), is_endless=is_endless)
         elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":

@@ -42,8 +42,11 @@ class Client(Protocol):
 class Waiting:
     """The clients for whom a server is working. One without a way to be asked counts as another."""
 
-    def __init__(self, server: str) -> None:
+    def __init__(self, server: str, most: int) -> None:
+        """`most`: questions that wait for an answer at once."""
         self._server = server
+        self._most = most
+        self._open = 0
         self._clients: list[Client | None] = []
 
     @contextmanager
@@ -64,7 +67,14 @@ class Waiting:
         client = self.only()
         if client is None:
             raise ToolsearchdError("UNSUPPORTED", f"{method} can't be passed on: {self._why_none()}")
-        return await client.ask(self._server, method, params)
+        if self._open >= self._most:
+            words = f"{self._open} questions of this server wait for an answer already"
+            raise ToolsearchdError("UNSUPPORTED", f"{method} can't be passed on: {words}")
+        self._open += 1
+        try:
+            return await client.ask(self._server, method, params)
+        finally:
+            self._open -= 1
 
     def _why_none(self) -> str:
         if not self._clients:

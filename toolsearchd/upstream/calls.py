@@ -66,7 +66,7 @@ class Calls:
         self._secrets = secrets
         self.slots = FairSlots(max_concurrency)
         self.breaker = Breaker(limits)
-        self.waiting = Waiting(name)
+        self.waiting = Waiting(name, limits.asked_at_once)
         self._own_names = OwnNames()
         self.in_flight = 0
         self.last_used = 0.0
