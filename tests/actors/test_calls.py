@@ -3,6 +3,7 @@
 import pytest
 import trio
 
+from toolsearchd.config.secret_values import SecretValues
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.upstream.calls import Calls
@@ -33,7 +34,9 @@ async def test_what_is_held_back_at_the_second_send_may_have_happened_at_the_fir
         if connection.sent:
             raise ToolsearchdError(code, "not any more")
 
-    calls = Calls("srv", Limits(), 1, connected=connected, proven=lambda: None)
+    calls = Calls(
+        "srv", Limits(), 1, connected=connected, proven=lambda: None, secrets=lambda: SecretValues(())
+    )
     with pytest.raises(ToolsearchdError) as caught:
         await calls.call("peek", {}, timeout_s=5, check=check, replays=True)
     assert caught.value.code == "INDETERMINATE"

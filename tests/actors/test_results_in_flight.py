@@ -23,6 +23,7 @@ from toolsearchd.actors.spill import Spill
 from toolsearchd.catalog.definition import decode_definition
 from toolsearchd.catalog.model import Tool
 from toolsearchd.config.model import ServerSpec
+from toolsearchd.config.secret_values import SecretValues
 from toolsearchd.config.settings import Approval, Settings
 from toolsearchd.dispatch.entry import Batch
 from toolsearchd.dispatch.queue import Queue
@@ -98,7 +99,9 @@ class World:
             limits=LIMITS,
         )
         hooks = Hooks(settings=lambda: settings, activity=activity, environ={})
-        self.calls = Calls("srv", LIMITS, 8, connected=self._connected, proven=lambda: None)
+        self.calls = Calls(
+            "srv", LIMITS, 8, connected=self._connected, proven=lambda: None, secrets=lambda: SecretValues(())
+        )
         self.dispatcher = Dispatcher(
             upstream=self,
             approver=approver,

@@ -76,21 +76,19 @@ def definition(text: str) -> object:
     LIMITS.line_bytes,
     "dispatch/results.py",
     "values.py",
-    "protocol/plain.py",
+    "disclosure/gate.py",
     families=documents.VALUES,
 )
 def results(text: str) -> object:
-    from toolsearchd.protocol.plain import plain
-
-    from toolsearchd.disclosure.sanitise import clean_result
-    from toolsearchd.dispatch.results import cleaned, clipped
+    from toolsearchd.disclosure.gate import clean_message
+    from toolsearchd.dispatch.results import clipped
     from toolsearchd.values import find_fault, representable
 
     value = loaded(text)
     blocks = value if isinstance(value, list) else [value]
     content = [{"type": "text", "text": one if isinstance(one, str) else text} for one in blocks[:100]]
-    result = cleaned({"content": content[:1], "structuredContent": value}, clean_result)
-    return find_fault(value), representable(value), plain(value), clipped(result, 100_000, str)
+    result = clean_message({"content": content[:1], "structuredContent": value})
+    return find_fault(value), representable(value), clipped(result, 100_000, str)
 
 
 @row("the sanitiser", LIMITS.line_bytes, "disclosure/sanitise.py", families=documents.SIGNS)
