@@ -77,6 +77,7 @@ bench-neighbours: $(VENV)/test-installed
 
 soak: $(VENV)/node-installed
 	TOOLSEARCHD_PROPERTY_STEPS=50000 TOOLSEARCHD_PROPERTY_ROUNDS=5000 $(PY) -m pytest -q tests/property --hypothesis-profile=soak
+	$(PY) -m tests.soak.linear
 	$(PY) -m tests.soak.run --minutes $(SOAK_MINUTES) $(ARGS)
 	for turn in 1 2 3 4 5; do $(PY) -m pytest -q tests/e2e tests/actors || exit 1; done
 

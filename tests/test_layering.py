@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[1] / "toolsearchd"
 
 PURE = {"index", "catalog", "disclosure", "dispatch", "protocol", "config"}
 RIM = {"upstream", "actors", "doors", "ctl"}
-SHARED = {"errors", "limits", "values"}  # modules that anyone may import
+SHARED = {"errors", "globs", "limits", "nfkc", "values"}  # modules that anyone may import
 GUARD = {"guard"}  # the rim's: it knows trio
 SYSTEM = {"system"}  # the rim's ground floor: it knows the kernel
 # Of our own packages, what each may import besides itself and SHARED. `worker` is the worker process.
@@ -23,15 +23,18 @@ ARROWS = {
     "upstream": PURE | GUARD | SYSTEM,
     "actors": PURE | GUARD | SYSTEM | {"worker"},
     "doors": PURE | GUARD,
-    "ctl": PURE | {"client", "places", "app", "samples", "__main__"},
+    "ctl": PURE | {"client", "endpoint", "places", "app", "samples", "__main__"},
     "samples": set(),
-    "client": {"protocol", "places", "async_client"},
-    "async_client": {"client", "protocol"},
+    "client": {"protocol", "places", "async_client", "endpoint"},
+    "async_client": {"client", "protocol", "endpoint"},
+    "endpoint": set(),
     "worker": PURE,
     "places": set(),
     "guard": set(),
     "system": set(),
     "errors": set(),
+    "globs": set(),
+    "nfkc": set(),
     "values": set(),
     "limits": set(),
     "app": PURE | RIM | GUARD | {"worker"},

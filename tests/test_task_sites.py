@@ -14,7 +14,6 @@ CLIENT = "the client library, in the agent's process"
 # (file, what is started): why.
 UNGUARDED = {
     ("actors/dispatcher.py", "self._sender.run"): SINGLETON,
-    ("actors/listener.py", "self._keep_bound"): SINGLETON,
     ("actors/watcher.py", "self._watch_directories"): SINGLETON,
     ("actors/watcher.py", "self._sweep"): SINGLETON,
     ("actors/watcher.py", "self._mark_dirty_after"): SINGLETON,

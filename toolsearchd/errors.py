@@ -33,7 +33,8 @@ CODES: dict[str, CodeEntry] = {
         "Too many sessions, or too many open requests in this one.", "Wait for a reply, then send again."
     ),
     "NOT_ALLOWED": CodeEntry(
-        "This peer, or this profile, may not do that.", "See `doctor`; check which process connects."
+        "This peer or profile may not do that, or the socket is not this user's.",
+        "See `doctor`; check which process connects, or whose the runtime directory is.",
     ),
     "SHUTTING_DOWN": CodeEntry("The daemon is stopping.", "Reconnect; the client library does so by itself."),
     "INTERNAL": CodeEntry("A bug in the daemon.", "Look at its log and report it."),
@@ -126,8 +127,9 @@ CODES: dict[str, CodeEntry] = {
     ),
     # Configuration.
     "BAD_CONFIG": CodeEntry(
-        "A configuration file can't be used as it stands.",
-        "The message names file, line, path and what is accepted.",
+        "A configuration file can't be used as it stands, or one that was there is gone.",
+        "The message names file, line, path and what is accepted; "
+        "`toolsearchctl reload --accept-missing` where it is meant to be gone.",
     ),
     "NO_CLIENT": CodeEntry(
         "A client's config is not where that client keeps it.", "Name the file with `--file`."
@@ -143,7 +145,8 @@ CODES: dict[str, CodeEntry] = {
         "The message says which file and why.",
     ),
     "ALREADY_RUNNING": CodeEntry(
-        "Another daemon holds the runtime directory.", "Use it, stop it, or give --runtime-dir."
+        "Another daemon holds the runtime directory or the state directory, or took it over.",
+        "Use it, stop it, or give --runtime-dir and --state-dir.",
     ),
     "NO_DAEMON": CodeEntry(
         "No daemon answers at the socket.", "Start `toolsearchd`, or the systemd socket unit."

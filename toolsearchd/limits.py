@@ -95,13 +95,19 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     project_file_bytes: int = 1024 * 1024
     word_list_bytes: int = 1024 * 1024  # twenty times the daemon's own longest list
     settle_s: float = 0.1  # quiet time after a file event
-    deleted_grace_s: float = 2.0  # an editor's rename-away is no removal
+    deleted_grace_s: float = 2.0  # an editor's rename-away is not told as a file that is missing
     sweep_s: float = 5.0  # the stat sweep that catches what inotify misses
     # --- compile --------------------------------------------------------------------------------
     compile_slice_s: float = 0.002
     compile_inline_tools: int = 200  # larger changes go to the worker process
     doctor_searches: int = 2_000  # for tools that may be hard to find: some seconds at 10,000 tools
     worker_idle_s: float = 60.0
+    # --- what is made for sessions, and kept while it is true ------------------------------------
+    kept_views: int = 64  # of the newest catalog, one a grant and dialect: as many as there may be sessions
+    assembled_bytes: int = 32 * 1024 * 1024  # listings by context length and encoding: 1,000 of usual size
+    shown_tools: int = (
+        20_000  # of one session, whose definitions it was shown; of more the oldest are forgotten
+    )
     # --- stopping -------------------------------------------------------------------------------
     drain_s: float = 5.0
     shutdown_s: float = 12.0

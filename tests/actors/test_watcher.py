@@ -138,18 +138,46 @@ async def test_one_change_among_thirty_is_one_change(place):
         assert changed == {"s7"}
 
 
-@pytest.mark.parametrize("empty", [False, True])
-async def test_a_deleted_or_emptied_file_has_a_grace(place, empty):
+def _deleted(path):
+    path.unlink()
+
+
+def _renamed_away(path):
+    path.rename(path.with_name("away"))
+
+
+def _link_to_nothing(path):
+    path.unlink()
+    path.symlink_to("nowhere")
+
+
+def _holding(content):
+    return lambda path: path.write_bytes(content)
+
+
+ABSENCES = {
+    "deleted": _deleted,
+    "renamed away": _renamed_away,
+    "a link to nothing": _link_to_nothing,
+    "zero bytes": _holding(b""),
+    "white space": _holding(b" \r\n\t\n"),
+    "a byte order mark": _holding(b"\xef\xbb\xbf"),
+    "two, and white space": _holding(b"\xef\xbb\xbf\n\xef\xbb\xbf "),
+}
+absences = pytest.mark.parametrize("lose", ABSENCES.values(), ids=ABSENCES)
+
+
+@absences
+async def test_a_file_that_is_gone_or_empty_loses_nothing_and_is_told_after_a_grace(place, lose):
     place.save("a")
     async with running(place.watcher()):
         began = time.monotonic()
-        if empty:
-            place.servers_file.write_text("")
-        else:
-            place.servers_file.unlink()
-        await until(lambda: place.names() == set())
+        lose(place.servers_file)
+        await until(lambda: "its last good state is in force" in place.problems())
         assert time.monotonic() - began >= LIMITS["deleted_grace_s"]
-        assert ("does not exist" in place.problems()) == (not empty)
+        assert "--accept-missing" in place.problems()
+        assert place.made.files()[0]["error"]
+        assert (place.names(), place.published) == ({"a"}, 0)
         place.save("a", "b")
         await until(lambda: place.names() == {"a", "b"})
         assert place.problems() == ""
@@ -160,10 +188,173 @@ async def test_a_file_that_is_back_within_the_grace_was_never_gone(place):
     async with running(place.watcher()):
         place.servers_file.unlink()
         await until(lambda: any(file.is_fading for file in place.made._files()))
-        assert place.names() == {"a"}
+        assert (place.names(), place.problems()) == ({"a"}, "")
         place.save("a")
         await until(lambda: not any(file.is_fading for file in place.made._files()))
-        assert (place.names(), place.published) == ({"a"}, 0)
+        assert (place.names(), place.published, place.problems()) == ({"a"}, 0, "")
+
+
+@pytest.mark.parametrize("document", ["{}", '{"mcpServers": {}}', '{"other": 1}'])
+async def test_a_document_without_servers_is_an_edit(place, document):
+    place.save("a")
+    async with running(place.watcher()):
+        place.servers_file.write_text(document)
+        await until(lambda: place.names() == set())
+        assert place.problems() == ""
+
+
+@absences
+def test_that_there_is_nothing_is_accepted_until_there_is_something(place, lose):
+    place.save("a")
+    watcher = place.watcher()
+    lose(place.servers_file)
+    assert watcher.reload_nowait() == ()
+    assert place.names() == {"a"}
+    assert "--accept-missing" in place.problems()
+    assert watcher.reload_nowait(accept_missing=True) == (place.servers_file,)
+    assert (place.names(), place.problems()) == (set(), "")
+    assert watcher.reload_nowait(accept_missing=True) == ()
+    place.servers_file.unlink(missing_ok=True)
+    place.save("b")
+    watcher.load_now()
+    assert place.names() == {"b"}
+    place.servers_file.write_text("")
+    watcher.reload_nowait()
+    assert place.names() == {"b"}
+    assert "the file is empty" in place.problems()
+
+
+@absences
+def test_an_own_config_that_is_gone_or_empty_keeps_every_rule(place, lose):
+    place.save("a")
+    watcher = place.watcher(approval={"default": "deny"})
+    before = watcher.settings
+    lose(place.config_file)
+    watcher.reload_nowait()
+    assert (watcher.settings, watcher.refusal(), place.names()) == (before, None, {"a"})
+    assert "config.yaml: error: the file" in place.problems()
+    assert watcher.reload_nowait(accept_missing=True) == (place.config_file,)
+    assert watcher.settings.approval.default == "ask-destructive"
+    assert (watcher.refusal(), place.problems()) == (None, "")
+    place.config_file.unlink(missing_ok=True)
+    place.config_file.write_text("approval: {default: dney}")
+    watcher.load_now()
+    assert watcher.refusal() is None
+    assert "every key has its default" in place.problems()
+
+
+def test_an_own_config_of_comments_is_an_edit(place):
+    watcher = place.watcher(approval={"default": "deny"})
+    place.config_file.write_text("# approval: {default: deny}\n")
+    watcher.load_now()
+    assert watcher.settings.approval.default == "ask-destructive"
+
+
+NUL_FILES = {
+    "config.yaml": lambda made: made.settings.approval.default == "deny",
+    "mcp.json": lambda made: [spec.name for spec in made.desired.servers] == ["a"],
+    "secrets.env": lambda made: made._environment.value == {"TOKEN": "one"},
+    "stop.txt": lambda made: "frobnicate" in made.lexicon.stop_words,
+}
+
+
+@pytest.mark.parametrize("damage", ["NULs", "zero bytes", "deleted"])
+@pytest.mark.parametrize("name", NUL_FILES)
+def test_what_a_crash_left_of_any_file_is_a_failure(place, name, damage):
+    """To an environment file or a word list zeros would be odd lines, and nothing else in force."""
+    place.save("a")
+    (place.root / "secrets.env").write_text("TOKEN=one\n")
+    (place.root / "stop.txt").write_text("frobnicate\n")
+    watcher = place.watcher(
+        approval={"default": "deny"},
+        environment={"file": "secrets.env"},
+        tools={"tool_search": {"lexicon": {"stop_words": "stop.txt"}}},
+    )
+    in_force, file = NUL_FILES[name], place.root / name
+    assert in_force(watcher)
+    assert place.problems() == ""
+    size = file.stat().st_size
+    if damage == "deleted":
+        file.unlink()
+    else:
+        file.write_bytes(bytes(size if damage == "NULs" else 0))
+    watcher.reload_nowait()
+    assert in_force(watcher)
+    assert f"{name}: error" in place.problems()
+    assert place.published == 0
+
+
+def start(place):
+    """As the daemon starts: with what was remembered."""
+    place.made = Watcher(place.config_file, environ={"HOME": str(place.root)}, state_dir=place.root / "state")
+    place.made.load_now()
+    return place.made
+
+
+UNUSABLE = ABSENCES | {"invalid": _holding(b"approval: {default: dney}"), "cut": _holding(b"approval: {")}
+
+
+@pytest.mark.parametrize("lose", UNUSABLE.values(), ids=UNUSABLE)
+def test_a_start_without_the_config_that_was_there_starts_nothing(place, lose):
+    place.save("a", file=place.root / ".claude.json")
+    moved = place.root / "clients/codex.toml"
+    moved.parent.mkdir()
+    moved.write_text('moved_from = "/x/config.toml"\n[mcp_servers.moved]\ncommand = "x"\n')
+    place.write_config(approval={"default": "deny"})
+    assert start(place).refusal() is None
+    assert place.names() == {"a", "moved"}
+    lose(place.config_file)
+    refusal = start(place).refusal()
+    assert refusal.code == "BAD_CONFIG"
+    assert "config.yaml" in refusal.message
+    assert ("--accept-missing" in refusal.message) == (lose in ABSENCES.values())
+    assert place.names() == set()
+    assert "no server is started" in place.problems()
+    (place.root / "away").unlink(missing_ok=True)
+    place.config_file.unlink(missing_ok=True)
+    place.made.load_now()
+    assert place.made.refusal().code == "BAD_CONFIG"
+    place.write_config(approval={"default": "deny"})
+    place.made.load_now()
+    assert (place.made.refusal(), place.problems(), place.names()) == (None, "", {"a", "moved"})
+
+
+@absences
+def test_that_the_config_is_meant_to_be_missing_is_remembered(place, lose):
+    place.save("a", file=place.root / ".claude.json")
+    place.write_config(approval={"default": "deny"})
+    start(place)
+    lose(place.config_file)
+    assert start(place).reload_nowait(accept_missing=True) == (place.config_file,)
+    assert (place.made.refusal(), place.names(), place.problems()) == (None, {"a"}, "")
+    assert start(place).refusal() is None
+    assert (place.names(), place.problems()) == ({"a"}, "")
+    place.config_file.unlink(missing_ok=True)
+    place.write_config(approval={"default": "deny"})
+    assert start(place).settings.approval.default == "deny"
+    place.config_file.write_bytes(b"")
+    assert start(place).refusal() is not None
+
+
+def test_a_config_that_never_was_is_no_failure_and_an_empty_one_is(place):
+    place.save("a", file=place.root / ".claude.json")
+    assert start(place).refusal() is None
+    assert (place.names(), place.problems()) == ({"a"}, "")
+    place.config_file.write_bytes(b"\n")
+    assert start(place).refusal() is not None
+
+
+def test_what_is_remembered_is_the_owners_and_what_is_damaged_counts_as_known(place):
+    place.write_config()
+    start(place)
+    (kept,) = (place.root / "state/configs").iterdir()
+    assert kept.stat().st_mode & 0o777 == 0o600
+    place.config_file.unlink()
+    for damage in (lambda: kept.write_bytes(b"\0" * 20), lambda: kept.chmod(0o666)):
+        damage()
+        assert start(place).refusal() is not None
+    kept.unlink()
+    assert start(place).refusal() is None
 
 
 def _fifo(path):
@@ -225,7 +416,8 @@ async def test_links_are_followed_wherever_they_lead(place):
         place.save("b2", file=two)  # the new target edited
         await until(lambda: place.names() == {"b2"})
         two.unlink()
-        await until(lambda: place.names() == set())
+        await until(lambda: "mcp.json: error: the file does not exist" in place.problems())
+        assert place.names() == {"b2"}
 
 
 async def test_a_linked_directory_is_swapped(place):
@@ -316,8 +508,12 @@ def test_a_config_that_never_was_usable_starts_nothing(place):
     watcher.load_now()
     assert watcher.desired.servers == ()
     assert "nothing of it is in force" in "\n".join(map(str, watcher.problems))
+    # That the file goes then is no person's word that its rules shall not be.
     place.config_file.unlink()
-    watcher.load_now()
+    watcher.reload_nowait()
+    assert watcher.desired.servers == ()
+    assert watcher.refusal().code == "BAD_CONFIG"
+    watcher.reload_nowait(accept_missing=True)
     assert [spec.name for spec in watcher.desired.servers] == ["a"]
 
 
@@ -539,3 +735,20 @@ async def test_moved_entries_are_in_force_whatever_the_sources_are(place):
     place.write_config(sources=[])
     place.made.load_now()
     assert place.names() == {"moved"}
+
+
+@pytest.mark.parametrize("how", ["with the folder", "and nobody else's doing", "told"])
+def test_moved_entries_whose_file_is_gone_stay_unless_it_was_our_own_hand(place, how):
+    cursor, moved = place.root / ".cursor/mcp.json", place.root / "clients/cursor.json"
+    cursor.parent.mkdir()
+    moved.parent.mkdir()
+    moved.write_text(json.dumps({"moved_from": str(cursor), "mcpServers": {"a": {"command": "a"}}}))
+    place.save(file=cursor, door={"command": "toolsearchctl", "args": ["mcp"]})
+    watcher = place.watcher(sources="auto")
+    assert place.names() == {"a"}
+    moved.unlink()
+    if how == "with the folder":
+        moved.parent.rmdir()
+    watcher.reload_nowait(removed=[str(moved)] if how == "told" else ())
+    assert place.names() == (set() if how == "told" else {"a"})
+    assert ("cursor.json: error" in place.problems()) == (how != "told")

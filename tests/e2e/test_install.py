@@ -115,5 +115,24 @@ def test_untouched_it_comes_back_byte_for_byte(daemon):
     assert (daemon.root / "clients/cursor.json").stat().st_mode & 0o777 == 0o600
     assert daemon.ctl("uninstall", "cursor")[1]["identical"] is True
     assert daemon.cursor.read_bytes() == original
+    assert "cursor" not in str(daemon.ctl("reload")[1]["problems"])
     log = daemon.log.read_text()
     assert "hunter2" not in log
+
+
+def test_what_uninstall_removes_is_not_missed(tmp_path):
+    """Neither a client's file that was none before, nor moved entries whose client is no source."""
+    cursor, codex = tmp_path / ".cursor/mcp.json", tmp_path / ".codex/config.toml"
+    cursor.parent.mkdir()
+    codex.parent.mkdir()
+    codex.write_text('[mcp_servers.one]\ncommand = "true"\n')
+    sources = [{"path": str(cursor), "format": "cursor"}]
+    with DaemonProcess(tmp_path, config={"sources": sources}) as daemon:
+        for client in ("cursor", "codex"):
+            assert daemon.ctl("install", client)[0] == 0
+        wait_until(lambda: [s["name"] for s in daemon.ctl("servers")[1]["servers"]] == ["one"])
+        for client in ("cursor", "codex"):
+            assert daemon.ctl("uninstall", client)[0] == 0
+        assert not cursor.exists()
+        assert daemon.ctl("reload")[1]["problems"] == []
+        assert daemon.ctl("servers")[1]["servers"] == []

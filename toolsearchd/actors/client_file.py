@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -9,7 +10,7 @@ import msgspec
 from toolsearchd.actors.watched_file import WatchedFile
 from toolsearchd.config.expand import ExpandContext
 from toolsearchd.config.install.moved import read_moved
-from toolsearchd.config.model import Problem
+from toolsearchd.config.model import Problem, ServerSpec
 from toolsearchd.config.sources import Format, Parsed
 
 
@@ -35,6 +36,23 @@ class ClientFile:
         )
         return (parsed if parsed.usable else None), parsed.problems
 
+    def is_held_by(self, files: Iterable[ClientFile]) -> bool:
+        """Of a file of moved entries: stands each of them in its client's own file too, in the same words?"""
+        held = {
+            (one.format.name, str(one.file.path)): list(map(_plain, one.file.value.servers))
+            for one in files
+            if not one.moved
+        }
+        return all(
+            _plain(spec) in held.get((self.format.name, origin.file), ())
+            for spec in self.file.value.servers
+            for origin in spec.origins
+        )
+
     def servers(self) -> Parsed:
         """What it contributes; its problems are told by the file."""
         return msgspec.structs.replace(self.file.value, problems=())
+
+
+def _plain(spec: ServerSpec) -> ServerSpec:
+    return msgspec.structs.replace(spec, origins=())

@@ -23,6 +23,7 @@ from toolsearchd.actors.sessions import Sessions
 from toolsearchd.actors.standing import profile_findings
 from toolsearchd.actors.watcher import Watcher
 from toolsearchd.catalog.model import Source
+from toolsearchd.config.model import MEND
 from toolsearchd.disclosure.tokens import VOCABULARIES
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.guard import bugs
@@ -51,8 +52,10 @@ class ControlDesk:
         journal: Journal,
         manifests: ManifestFiles,
         orphans: Orphans,
+        oddities: Sequence[Callable[[], list[dict[str, str]]]] = (),
     ) -> None:
         self._orphans = orphans
+        self._oddities = oddities  # what the process itself finds odd about where it runs
         self._manifests = manifests
         self._watcher = watcher
         self._fleet = fleet
@@ -60,6 +63,7 @@ class ControlDesk:
         self._evaluator = evaluator
         self._sessions = sessions
         self._journal = journal
+        self._statm_fd = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
         self._started_at = time.monotonic()
 
     def answers(self) -> Mapping[type[messages.ControlRequest], Callable[[Any], Any]]:
@@ -73,7 +77,7 @@ class ControlDesk:
             messages.Sessions: lambda _: {"sessions": [session.summary() for session in self._sessions]},
             messages.StopSessions: lambda request: self._sessions.stop_all(request.session),
             messages.Tokens: lambda request: self.tokens(request.session, request.encodings),
-            messages.Reload: lambda _: self.reload(),
+            messages.Reload: self.reload,
             messages.Doctor: lambda _: self.doctor(),
         }
 
@@ -83,7 +87,9 @@ class ControlDesk:
         servers = (
             ", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "none configured"
         )
-        return f"servers: {servers}; tools: {len(self._cataloger.snapshot)}; sessions: {len(self._sessions)}"
+        refusal = "no config is in force, calls are refused; " if self._watcher.refusal() else ""
+        tools, sessions = len(self._cataloger.snapshot), len(self._sessions)
+        return f"{refusal}servers: {servers}; tools: {tools}; sessions: {sessions}"
 
     def status(self) -> dict[str, Any]:
         snapshot = self._cataloger.snapshot
@@ -95,10 +101,13 @@ class ControlDesk:
             "servers": dict(Counter(source.state for source in self._sources())),
             "tools": len(snapshot),
             "sessions": [session.summary() for session in self._sessions],
-            "memory_bytes": resident_bytes(),
+            "memory_bytes": resident_bytes(self._statm_fd),
             "config": {"file": str(self._watcher.config_file)},
             "sources": self._watcher.files(),
-            "problems": [str(problem) for problem in self._watcher.problems],
+            "problems": [
+                *(str(problem) for problem in self._watcher.problems),
+                *(finding["message"] for finding in self._odd_findings()),
+            ],
             "unanswered": self._journal.summary()["unanswered"],
         }
 
@@ -142,13 +151,18 @@ class ControlDesk:
         self._fleet.restart(name)
         return {"restarted": name}
 
-    def reload(self) -> dict[str, Any]:
-        """Re-reads every config now; what changed is under way when this returns."""
+    def reload(self, request: messages.Reload) -> dict[str, Any]:
+        """Re-reads every config now; what changed is under way when this returns. `accepted`: the files that
+        are missing or empty and from now on count as saying nothing."""
         before = {spec.name: spec for spec in self._watcher.desired.servers}
-        self._watcher.reload_nowait()
+        accepted = self._watcher.reload_nowait(accept_missing=request.accept_missing, removed=request.removed)
         after = {spec.name: spec for spec in self._watcher.desired.servers}
         changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
-        return {"changed": changed, "problems": [str(problem) for problem in self._watcher.problems]}
+        return {
+            "changed": changed,
+            "accepted": [str(path) for path in accepted],
+            "problems": [str(problem) for problem in self._watcher.problems],
+        }
 
     async def doctor(self) -> dict[str, Any]:
         """Everything odd, with the mend. Takes seconds in a large catalog, in slices."""
@@ -160,17 +174,21 @@ class ControlDesk:
             found += await findability(self._cataloger.snapshot, self._watcher.lexicon, limits)
         return {"findings": found}
 
+    def _odd_findings(self) -> list[dict[str, str]]:
+        return [finding for look in self._oddities for finding in look()]
+
     def findings(self) -> list[dict[str, str]]:
-        """What is odd about configs and servers."""
+        """What is odd about configs, servers and the process itself."""
         found = [
             {
                 "level": problem.level,
                 "about": problem.path or problem.file,
-                "message": str(problem),
-                "mend": "mend the file; it is read again as soon as it is saved",
+                "message": str(msgspec.structs.replace(problem, mend="")),
+                "mend": problem.mend or MEND,
             }
             for problem in self._watcher.problems
         ]
+        found += self._odd_findings()
         names = {source.name for source in self._sources()}
         found += profile_findings(self._watcher.settings.profiles, names)
         found += self._manifests.findings()
@@ -196,8 +214,9 @@ def _same_tools(indexed: Source | None, now: Source) -> bool:
     return indexed is not None and indexed.available and indexed.definitions is now.definitions
 
 
-def resident_bytes() -> int:
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
+def resident_bytes(statm_fd: int) -> int:
+    """`statm_fd`: /proc/self/statm, kept open so that status answers when no descriptor is left."""
+    pages = int(os.pread(statm_fd, 200, 0).split()[1])
     return pages * resource.getpagesize()
 
 

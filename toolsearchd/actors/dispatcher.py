@@ -13,6 +13,7 @@ from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any
 
+import msgspec
 import trio
 
 from toolsearchd import guard
@@ -23,6 +24,7 @@ from toolsearchd.actors.hooks import Hooks
 from toolsearchd.actors.journal import Journal
 from toolsearchd.actors.sender import OnProgress, Sender
 from toolsearchd.actors.spill import Spill
+from toolsearchd.disclosure.sanitise import clean_json, clean_line
 from toolsearchd.dispatch.entry import Batch, Entry, EntryState, Outcome
 from toolsearchd.dispatch.failures import Failures
 from toolsearchd.dispatch.parallel import Footprint, may_join
@@ -74,7 +76,10 @@ class Dispatcher:
         activity: Activity,
         spill: Spill,
         limits: Limits,
+        refusal: Callable[[], ToolsearchdError | None] = lambda: None,
     ) -> None:
+        """`refusal()`: why no call at all may be let through now, of an agent's own tool neither."""
+        self._refusal = refusal
         self._approver = approver
         self._admission = admission
         self._journal = journal
@@ -106,7 +111,7 @@ class Dispatcher:
         """Takes a batch. Raises QUEUE_FULL or SHUTTING_DOWN; else `deliver` gets the reply, once."""
         if self._draining or self._nursery is None:
             raise ToolsearchdError("SHUTTING_DOWN", "the daemon is stopping and takes no new calls")
-        batch = caller.queue.submit(key, [request.name for request in requests])
+        batch = caller.queue.submit(key, [clean_line(request.name) for request in requests])
         caller.account.open(batch)
         self._queues.add(caller.queue)
         guard.start(
@@ -289,6 +294,8 @@ class Dispatcher:
 
     async def _wait_admitted(self, passage: Passage, request: CallRequest, beside: _Beside) -> Outcome | None:
         """What bars the entry, None where it may be sent. Returns early where it is stopped meanwhile."""
+        if (refusal := self._refusal()) is not None:
+            return refused(passage.caller, refusal)
         if request.error is not None:
             return Outcome(error=request.error)
         refusals: list[Outcome] = []
@@ -309,10 +316,14 @@ class Dispatcher:
 
 
 def _carried(outcome: Outcome) -> Outcome:
-    """With an error that a frame can carry: what a model or a server wrote may stand in it."""
-    if outcome.error is None or is_carried(outcome.error):
+    """With an error that is clean and that a frame can carry: what a model or a server wrote may stand in
+    it. A tool's own result in it has been cleaned before."""
+    if outcome.error is None:
         return outcome
-    return Outcome(error=representable(outcome.error), spilled=outcome.spilled)
+    words = {key: value for key, value in outcome.error.items() if key != "response"}
+    error = {**outcome.error, **clean_json(words)}
+    error = error if is_carried(error) else representable(error)
+    return msgspec.structs.replace(outcome, error=error)
 
 
 _SHUTDOWN = ToolsearchdError("INTERRUPTED", "the daemon stopped before this entry was sent; nothing happened")

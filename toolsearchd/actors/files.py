@@ -2,35 +2,46 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import stat
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 _MAX_LINKS = 40  # as the kernel
+_SAYS_SOMETHING = re.compile(r"[^\s\ufeff]")
 
 
 class UnreadableError(Exception):
     """Why the file was not read, in words for a person."""
 
 
+class NoRoomError(UnreadableError):
+    """The process has no descriptor or memory left: nothing is known about the file, ask again."""
+
+
+_EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+
+
 def read_config(path: Path, max_bytes: int) -> str | None:
-    """The text, or None where there is no such file. Raises `UnreadableError`."""
+    """The text, or None where there is no such file. Raises `UnreadableError`, `NoRoomError`."""
     try:
         # O_NONBLOCK: a FIFO or a device in the file's place must not hold us.
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as error:
-        raise UnreadableError(f"can't be opened: {getattr(error, 'strerror', error)}") from error
+        kind = NoRoomError if getattr(error, "errno", None) in _EXHAUSTED else UnreadableError
+        raise kind(f"can't be opened: {getattr(error, 'strerror', error)}") from error
     try:
         found = os.fstat(fd)
         if not stat.S_ISREG(found.st_mode):
             raise UnreadableError("is not a regular file; it is not read")
         if found.st_size > max_bytes:
             raise UnreadableError(f"has {found.st_size} bytes, at most {max_bytes} are read")
-        with os.fdopen(os.dup(fd), "rb") as file:
+        with os.fdopen(fd, "rb", closefd=False) as file:
             data = file.read(max_bytes + 1)
     except OSError as error:
         raise UnreadableError(f"can't be read: {error.strerror}") from error
@@ -39,9 +50,18 @@ def read_config(path: Path, max_bytes: int) -> str | None:
     if len(data) > max_bytes:
         raise UnreadableError(f"grew past {max_bytes} bytes; it is not read")
     try:
-        return data.decode("utf-8-sig")
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UnreadableError(f"is not UTF-8 (byte {error.start})") from error
+    # A crash of the system leaves zeros where data had no time to come; some formats take them for odd lines.
+    if "\0" in text:
+        raise UnreadableError("holds a NUL, so it is no text")
+    return text
+
+
+def is_blank(text: str) -> bool:
+    """Nothing but white space and byte order marks."""
+    return _SAYS_SOMETHING.search(text) is None
 
 
 class WatchPoints(NamedTuple):

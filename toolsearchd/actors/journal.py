@@ -8,6 +8,7 @@ first. A line that a crash tore stays torn; the next one begins on a line of its
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import secrets
@@ -22,6 +23,8 @@ import trio
 
 from toolsearchd.actors.unanswered import ENDED, NAMED, NAMED_FOR_S, STARTED, Unanswered, read_unanswered
 from toolsearchd.config.settings import Journal as JournalSettings
+from toolsearchd.disclosure.gate import clean_told
+from toolsearchd.disclosure.sanitise import visible
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.framing import ENCODING_ERRORS
@@ -31,6 +34,8 @@ log = logging.getLogger(__name__)
 
 Record = dict[str, Any]
 FILE = "journal.jsonl"
+_LOOKED_THROUGH_BYTES = 64 * 1024  # of a record, some milliseconds
+_EXACT = ("arguments",)  # as they were sent; what hides in them stands there as its escape
 
 
 class _Record(NamedTuple):
@@ -230,9 +235,15 @@ class Journal:
         at = datetime.fromtimestamp(self._now(), UTC).isoformat(timespec="milliseconds")
         record = {"at": at, "step": step, **fields}
         try:
-            return msgspec.json.encode(record) + b"\n"
+            msgspec.json.encode(record)
         except ENCODING_ERRORS:  # a model or a server wrote what is no JSON
             return msgspec.json.encode({key: _written(value) for key, value in record.items()}) + b"\n"
+        exact = {key: fields[key] for key in _EXACT if key in fields}
+        told = clean_told({**record, **dict.fromkeys(exact)}) | exact
+        line = msgspec.json.encode(told)
+        if len(line) > _LOOKED_THROUGH_BYTES and not line.isascii():
+            return json.dumps(told).encode() + b"\n"  # all that is not ASCII as escapes
+        return visible(line.decode()).encode() + b"\n"
 
 
 def _written(value: object) -> str:

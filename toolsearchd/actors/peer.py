@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import struct
@@ -13,6 +14,7 @@ from toolsearchd.system.processes import Process
 
 _UCRED = struct.Struct("3i")
 _MAX_ANCESTORS = 64
+_EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}  # ours, and no word about the process
 
 
 class Peer(NamedTuple):
@@ -23,7 +25,8 @@ class Peer(NamedTuple):
 
 def identify(sock: socket.socket) -> Peer:
     """SO_PEERCRED first: another user is refused before a byte is read. Then ancestry: an MCP server of
-    ours, or anything it started, must not drive the daemon that drives it."""
+    ours, or anything it started, must not drive the daemon that drives it. Raises OSError where no descriptor
+    is left to look at it: who can't be told from a server gets no session."""
     try:
         pid, uid, _ = _UCRED.unpack(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size))
     except OSError as error:
@@ -35,6 +38,8 @@ def identify(sock: socket.socket) -> Peer:
     try:
         refusal = _descends(pid)
     except OSError as error:
+        if error.errno in _EXHAUSTED:
+            raise
         refusal = f"a process of which can't be told what it is ({error.strerror})"
     return Peer(pid, uid, refusal)
 

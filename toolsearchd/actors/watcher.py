@@ -1,8 +1,8 @@
 """Owns the last good state of every config file, the settings in force and the desired state.
 
 File events only mark dirty: after `settle_s` of quiet the files are read again and compared by content, so a
-touch publishes nothing. A file that can't be used keeps its last good state in force and is reported; a
-deleted one keeps it for `deleted_grace_s`. A stat sweep every `sweep_s` catches what inotify misses.
+touch publishes nothing. A file that can't be used, is empty or is gone keeps its last good state in force and
+is reported; only a person's word takes that away. A stat sweep every `sweep_s` catches what inotify misses.
 Emits: `on_change` callbacks after `settings`, the lexicon or the desired servers changed.
 """
 
@@ -12,7 +12,7 @@ import logging
 import os
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,8 @@ import trio
 
 from toolsearchd.actors.client_file import ClientFile
 from toolsearchd.actors.files import WatchPoints, watch_points
-from toolsearchd.actors.private_file import read_private, write_private
+from toolsearchd.actors.own_config import OwnConfig
+from toolsearchd.actors.remembered import ConfigMemory, digest_key
 from toolsearchd.actors.watched_file import WatchedFile
 from toolsearchd.actors.word_files import WordFiles
 from toolsearchd.config.document import problem_at
@@ -31,19 +32,18 @@ from toolsearchd.config.install.clients import CLIENTS
 from toolsearchd.config.install.moved import FOLDER, moved_file
 from toolsearchd.config.merge import desired_state
 from toolsearchd.config.model import Desired, Problem
-from toolsearchd.config.settings import Settings, SourceFile, load_settings
+from toolsearchd.config.settings import Settings, SourceFile
 from toolsearchd.config.sources import FORMATS, Format, format_of
 from toolsearchd.disclosure.sanitise import plain_line
+from toolsearchd.errors import ToolsearchdError
 from toolsearchd.index.lexicon import Lexicon
 
 log = logging.getLogger(__name__)
 
-_DIGEST_KEY_FILE = "digest.key"
-_DIGEST_KEY_BYTES = 32
 _STEP_MS = 50  # between two looks at inotify: at 20 ms an idle daemon spends twice the CPU
+_RETRY_S = 0.5  # where no descriptor was left to read a file with
 _LONGEST_SETTLE_S = 2.0  # a file that is written all the time is read all the same
-_NOTHING = Settings(sources=())
-"""In force while the own config is unusable and never was usable: nothing runs by rules nobody wrote."""
+_KEY_BYTES = 32
 
 
 class Watcher:
@@ -55,14 +55,18 @@ class Watcher:
         *,
         environ: Mapping[str, str],
         state_dir: Path | None = None,
+        memory: ConfigMemory | None = None,
         log_problems: bool = True,
     ) -> None:
+        """`memory`: what is known of the config from before; by default what `state_dir` holds."""
+        if memory is None and state_dir is not None:
+            memory = ConfigMemory(state_dir, config_file)
         self.config_file = config_file
         self._environ = dict(environ)
         self._home = environ.get("HOME") or str(Path("~").expanduser())
         self._config_home = environ.get("XDG_CONFIG_HOME") or f"{self._home}/.config"
-        self._key = _digest_key(state_dir) if state_dir is not None else secrets.token_bytes(32)
-        self._config: WatchedFile[Settings] = WatchedFile(config_file, Settings(), wanted=False)
+        self._key = digest_key(state_dir) if state_dir is not None else secrets.token_bytes(_KEY_BYTES)
+        self._config = OwnConfig(config_file, memory)
         self._environment: WatchedFile[dict[str, str]] | None = None
         self._sources: dict[tuple[str, str], ClientFile] = {}
         self._words = WordFiles()
@@ -72,6 +76,7 @@ class Watcher:
         self._dirty = trio.Event()
         self._rearm = trio.Event()
         self._points = WatchPoints(frozenset(), frozenset())
+        self._grace_s = 0.0
         self.settings = Settings()
         self.desired = Desired()
         self.on_change: list[Callable[[], None]] = []
@@ -103,21 +108,28 @@ class Watcher:
             if source.named or source.file.is_known or source.file.error
         ]
 
+    def refusal(self) -> ToolsearchdError | None:
+        """What every call is to be refused with, while no config is in force; see `OwnConfig`."""
+        return self._config.refusal()
+
     # --- reading ----------------------------------------------------------------------------------
 
-    def load_now(self) -> None:
-        """Reads everything; what changed is in force when this returns. Files are local and small."""
+    def load_now(self, *, grace_s: float | None = None) -> None:
+        """Reads everything; what changed is in force when this returns. Files are local and small. `grace_s`:
+        how long a file may be missing before that is told; by default as the config has it."""
         before = (self.settings, self.lexicon, self.desired.servers)
-        self._look(self._config, self._parse_config, None)
-        usable = self._config.is_known or not self._config.error
-        self.settings = self._config.value if usable else _NOTHING
+        now = time.monotonic()
+        self._grace_s = self._config.settings.limits.deleted_grace_s if grace_s is None else grace_s
+        self._config.look(grace_s=self._grace_s, now=now)
+        self.settings = self._config.settings
         self._choose_environment()
         self._words.choose(self.settings.tool_search.lexicon, self._place)
-        self._words.look(self.settings.limits, time.monotonic())
+        self._words.look(self.settings.limits, grace_s=self._grace_s, now=now)
         self._choose_sources()
         for source in self._sources.values():
             context = self._context(source.project)
             self._look(source.file, partial(source.parse, context=context), context)
+        self._let_go_of_what_is_back()
         self.desired = desired_state(
             self.settings,
             [source.servers() for source in self._sources.values()],
@@ -131,25 +143,40 @@ class Watcher:
             for tell in self.on_change:
                 tell()
 
-    def reload_nowait(self) -> None:
-        """For SIGHUP and `reload`: reads again now; inotify watches are set up anew."""
-        self.load_now()
+    def reload_nowait(self, *, accept_missing: bool = False, removed: Iterable[str] = ()) -> tuple[Path, ...]:
+        """For SIGHUP and `reload`: reads again now; inotify watches are set up anew.
+
+        `accept_missing`: where there is no file, or an empty one, nothing is meant, and in force from now on;
+        returns those. `removed`: so it is with these paths.
+        """
+        self.load_now(grace_s=0.0)
+        meant = set(map(Path, removed))
+        files: list[OwnConfig | WatchedFile[Any]] = [self._config, *self._named_files()]
+        accepted = tuple(
+            file.path for file in files if (accept_missing or file.path in meant) and file.accept()
+        )
+        if accepted:
+            self.load_now(grace_s=0.0)
         self._rearm.set()
+        return accepted
 
     def _look(self, file: WatchedFile[Any], parse: Callable[[str], Any], context: object) -> None:
-        limits = self._config.value.limits
+        limits = self.settings.limits
         project = isinstance(context, ExpandContext) and context.workspace
         file.look(
             parse,
             max_bytes=limits.project_file_bytes if project else limits.user_file_bytes,
-            grace_s=limits.deleted_grace_s,
+            grace_s=self._grace_s,
             now=time.monotonic(),
             context=context,
         )
 
-    def _parse_config(self, text: str) -> tuple[Settings | None, tuple[Problem, ...]]:
-        settings, problems = load_settings(text, str(self.config_file))
-        return settings, tuple(problems)
+    def _let_go_of_what_is_back(self) -> None:
+        """A file of moved entries that is gone is no loss where each of them stands in its client's own file
+        again, as after `uninstall`. Else it is missed: the client's file does not name them."""
+        for source in self._sources.values():
+            if source.moved and source.file.is_missed and source.is_held_by(self._sources.values()):
+                source.file.accept()
 
     def _choose_environment(self) -> None:
         named = self.settings.environment.file
@@ -170,6 +197,9 @@ class Watcher:
         """The files that the settings name, in their order; before the first of a format, what was moved out
         of it. What is known of each is kept."""
         wanted: list[ClientFile] = []
+        if self._config.refusal() is not None:
+            self._sources = {}
+            return
         if self.settings.sources == "auto":
             wanted += [
                 ClientFile(Path(path), format_)
@@ -206,9 +236,12 @@ class Watcher:
         return ExpandContext(environ={**self._environ, **extra}, home=self._home, workspace=workspace)
 
     def _files(self) -> list[WatchedFile[Any]]:
+        return [self._config.file, *self._named_files()]
+
+    def _named_files(self) -> list[WatchedFile[Any]]:
         environment = [self._environment] if self._environment is not None else []
         sources = [source.file for source in self._sources.values()]
-        return [self._config, *environment, *self._words.files, *sources]
+        return [*environment, *self._words.files, *sources]
 
     def _tell_problems(self) -> None:
         """Each problem once in the log, when it appears."""
@@ -232,6 +265,8 @@ class Watcher:
                 self.load_now()
                 if watch_points(self._paths()) != self._points:
                     self._rearm.set()
+                if any(file.must_retry for file in self._files()):
+                    nursery.start_soon(self._mark_dirty_after, _RETRY_S)
                 if any(file.is_fading for file in self._files()):
                     nursery.start_soon(self._mark_dirty_after, self.settings.limits.deleted_grace_s)
 
@@ -332,33 +367,15 @@ def _format(source: SourceFile, path: Path) -> Format | None:
     return format_of(str(path)) if source.format == "auto" else FORMATS.get(source.format)
 
 
-def _digest_key(state_dir: Path) -> bytes:
-    """The key of spec digests: made once, kept 0600, so that digests stay comparable between starts."""
-    path = state_dir / _DIGEST_KEY_FILE
-    try:
-        state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        key = read_private(path, _DIGEST_KEY_BYTES)
-    except OSError as error:
-        log.warning("%s can't be used (%s); nothing is remembered from before", path, error)
-        key = None
-    if key is not None and len(key) == _DIGEST_KEY_BYTES:
-        return key
-    key = secrets.token_bytes(_DIGEST_KEY_BYTES)
-    try:
-        write_private(path, key)
-    except OSError as error:
-        log.warning("the digest key can't be kept (%s); nothing is remembered between starts", error)
-    return key
-
-
-def check_config(config_file: Path) -> tuple[str, list[Problem]]:
+def check_config(config_file: Path, state_dir: Path) -> tuple[str, list[Problem]]:
     """The effective config as YAML, before it as comments what was read and the servers found, and each
     problem, of the sources too. Writes nothing."""
     from toolsearchd.config.settings_text import dump_settings  # with PyYAML; the daemon itself writes none
 
-    watcher = Watcher(config_file, environ=os.environ, log_problems=False)
+    memory = ConfigMemory(state_dir, config_file, keeps=False)
+    watcher = Watcher(config_file, environ=os.environ, memory=memory, log_problems=False)
     watcher.load_now()
-    absent = "" if config_file.exists() else ": not there, every key has its default"
+    absent = "" if config_file.exists() or watcher.refusal() else ": not there, every key has its default"
     sources = (f"source {file['file']} ({file['format']}): {file['servers']}" for file in watcher.files())
     servers = ", ".join(spec.name for spec in watcher.desired.servers) or "none"
     said = (f"config {config_file}{absent}", *sources, f"servers: {servers}")

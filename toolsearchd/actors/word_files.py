@@ -37,13 +37,13 @@ class WordFiles:
                 chosen[name] = known if known and same else WatchedFile(place(path), "", wanted=True)
         self._files, self._replaced = chosen, named.replace
 
-    def look(self, limits: Limits, now: float) -> None:
+    def look(self, limits: Limits, *, grace_s: float, now: float) -> None:
         """Reads what changed. A file that is not there replaces nothing."""
         for name, file in self._files.items():
             file.look(
                 _parser(name, str(file.path)),
                 max_bytes=limits.word_list_bytes,
-                grace_s=limits.deleted_grace_s,
+                grace_s=grace_s,
                 now=now,
                 context=None,
             )

@@ -10,6 +10,10 @@ import msgspec
 Transport = Literal["stdio", "http", "sse"]
 
 
+MEND = "mend the file; it is read again as soon as it is saved"
+"""What to do about a problem that says nothing else."""
+
+
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
     """Something odd in a config. An error keeps a file (or an entry) out of force; a warning does not."""
 
@@ -19,6 +23,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     line: int = 0  # 1-based, 0: unknown
     column: int = 0
     path: str = ""  # "tools.tool_search.listing", "mcpServers.github.env.TOKEN"
+    mend: str = ""  # what to do, where that is not to mend what stands there
 
     def __str__(self) -> str:
         place = (
@@ -26,7 +31,8 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
             + (f":{self.line}" if self.line else "")
             + (f":{self.column}" if self.line and self.column else "")
         )
-        return ": ".join(part for part in (place, self.path, f"{self.level}: {self.message}") if part)
+        said = f"{self.level}: {self.message}" + (f"; {self.mend}" if self.mend else "")
+        return ": ".join(part for part in (place, self.path, said) if part)
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):

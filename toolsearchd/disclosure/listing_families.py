@@ -59,9 +59,18 @@ def _divided(family: Family) -> list[Family]:
 
 def _common(prefix: str, members: Sequence[str]) -> str:
     first, last = members[0], members[-1]
-    while (longer := _longer(first, prefix)) != prefix and last.startswith(longer):
-        prefix = longer
-    return prefix
+    shared = next(
+        (at for at, (one, other) in enumerate(zip(first, last, strict=False)) if one != other),
+        min(len(first), len(last)),
+    )
+    if shared == len(first):
+        return first
+    end = len(prefix)
+    for found in _ENDS.finditer(first, end + 1):
+        if found.end() > shared:
+            break
+        end = found.end()
+    return first[:end]
 
 
 def _longer(name: str, prefix: str) -> str:

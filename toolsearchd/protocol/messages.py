@@ -206,7 +206,12 @@ class Deny(ControlRequest, tag="deny", frozen=True, kw_only=True, forbid_unknown
     approval: str
 
 
-class Reload(ControlRequest, tag="reload", frozen=True): ...
+class Reload(ControlRequest, tag="reload", frozen=True, kw_only=True):
+    """Reads all configs again. A file that is missing or empty keeps its last good state in force, unless
+    somebody says that this is meant: of all such files, or of those that the asker has removed itself."""
+
+    accept_missing: bool = False
+    removed: list[str] = []
 
 
 class Doctor(ControlRequest, tag="doctor", frozen=True): ...

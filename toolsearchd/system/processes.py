@@ -71,12 +71,12 @@ def is_ours(pid: int) -> bool:
 
 
 def environment(pid: int) -> list[bytes]:
-    """The `NAME=value` that it was started with; none where that can't be read. May hang as long as the
-    kernel lets that process hang: not for the loop."""
+    """The `NAME=value` that it was started with; none where that can't be read. Raises OSError where nothing
+    can be read now. May hang as long as the kernel lets that process hang: not for the loop."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             return file.read().split(b"\0")
-    except OSError:
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
         return []
 
 

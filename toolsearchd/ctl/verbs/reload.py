@@ -11,15 +11,21 @@ HELP = "read all configs again"
 
 
 def arguments(parser: ArgumentParser) -> None:
-    """None of its own."""
+    parser.add_argument(
+        "--accept-missing",
+        action="store_true",
+        help="configs that are missing or empty are meant so: what they said ends",
+    )
 
 
 def run(args: Namespace) -> int:
     with control(args) as daemon:
-        reply = daemon.request("reload")
+        reply = daemon.request("reload", accept_missing=args.accept_missing)
     if args.json:
         print_json(reply)
         return 0
+    for path in reply["accepted"]:
+        say(f"accepted as meant: {path} is missing or empty")
     say(f"changed: {', '.join(reply['changed']) or 'nothing'}")
     for problem in reply["problems"]:
         say(f"problem: {problem}")

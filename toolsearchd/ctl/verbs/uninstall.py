@@ -24,12 +24,13 @@ def run(args: Namespace) -> int:
         plan = plan_uninstall(here.client, found)
         if not args.dry_run:
             here.uninstall(found, plan)
+            here.tell_removed(args)
     identical = plan.text == found.original
     if args.json:
         print_json(outcome(here, found, plan, args) | {"restored": list(plan.names), "identical": identical})
         return 0
     if args.dry_run:
-        say_difference(found, plan)
+        say_difference(here.client, found, plan)
         return 0
     state = "byte for byte as before" if identical else "its servers are back, other edits are kept"
     say(f"{here.client.title}, {found.file}: {state}")
