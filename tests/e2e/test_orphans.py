@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.daemon import DaemonProcess, wait_until
+from tests.daemon import BIN, DaemonProcess, wait_until
 from tests.servers.zoo import zoo
 from tests.wire import agent
 from toolsearchd.system import processes
@@ -190,3 +190,30 @@ def test_no_zombies_stay_and_statuses_are_right(tmp_path):
 
         wait_until(lambda: not zombies(), what="no zombies")
         assert daemon.server("crowd")["state"] == "ready"
+
+
+def test_what_a_hook_of_the_persons_own_leaves_is_theirs(tmp_path):
+    """As a login shell may leave a terminal multiplexer, in which agents are started then."""
+    ctl = f"{BIN / 'toolsearchctl'} --runtime-dir {tmp_path / 'run'} --json status"
+    left = f"{ctl} > {tmp_path}/new 2>&1; mv {tmp_path}/new {tmp_path}/said; exec sleep 3600"
+    hook = tmp_path / "hook"
+    wait = f"while [ ! -s {tmp_path}/pid ]; do sleep 0.05; done"  # what has not left its group ends with it
+    begin = f"setsid sh -c 'echo $$ > {tmp_path}/pid; sleep 0.5; {left}' <&- >&- 2>&- &"
+    hook.write_text(f"#!/bin/sh\ncat > /dev/null\n{begin}\n{wait}\n")
+    hook.chmod(0o755)
+    hooks = {"pre_call": [{"command": [str(hook)]}]}
+    with running(tmp_path, {"steady": zoo("steady")}, config={"hooks": hooks}) as daemon:
+        daemon.wait_servers("steady")
+        with agent(daemon) as wire:
+            call = {"name": "mcp__steady__echo", "arguments": {"text": "hi"}}
+            assert wire.ask({"op": "call", "id": 1, "calls": [call]})["success_count"] == 1
+        said = wait_until(lambda: (tmp_path / "said").exists() and (tmp_path / "said").read_text())
+        pid = int((tmp_path / "pid").read_text())
+        try:
+            assert processes.read(pid).parent == daemon.process.pid
+            assert json.loads(said)["pid"] == daemon.process.pid
+            assert not [f for f in daemon.ctl("doctor")[1]["findings"] if f.get("kind") == "left-behind"]
+            assert daemon.stop() == 0
+            assert is_live(pid)
+        finally:
+            os.kill(pid, signal.SIGKILL)

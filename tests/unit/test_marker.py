@@ -33,21 +33,19 @@ def test_what_somebody_else_wrote_raises_nothing(value):
 
 
 def test_a_living_daemon_and_a_dead_one():
-    table = processes.read_all()
-    us = table[os.getpid()]
-    assert not Mark(us.pid, us.started, here()).names_dead_daemon(us.pid, table)
+    us = processes.read(os.getpid())
+    assert not Mark(us.pid, us.started, here()).names_dead_daemon(us.pid)
     # Its pid has been given out again, its process is a zombie, or there is none.
-    assert Mark(us.pid, us.started - 1, here()).names_dead_daemon(us.pid, table)
+    assert Mark(us.pid, us.started - 1, here()).names_dead_daemon(us.pid)
     with subprocess.Popen([sys.executable, "-I", "-S", "-c", ""]) as child:
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
         zombie = processes.read(child.pid)
         mark = Mark(zombie.pid, zombie.started, here())
-        assert mark.names_dead_daemon(us.pid, table | {zombie.pid: zombie})
-    assert mark.names_dead_daemon(us.pid, processes.read_all())
+        assert mark.names_dead_daemon(us.pid)
+    assert mark.names_dead_daemon(us.pid)
 
 
 def test_of_another_pid_namespace_nothing_is_told():
     """There the same number is another process: a daemon in a container, seen from outside."""
-    table = processes.read_all()
-    assert not Mark(10**8, 1, here() + 1).names_dead_daemon(os.getpid(), table)
-    assert not Mark(10**8, 1, 0).names_dead_daemon(os.getpid(), table)
+    assert not Mark(10**8, 1, here() + 1).names_dead_daemon(os.getpid())
+    assert not Mark(10**8, 1, 0).names_dead_daemon(os.getpid())

@@ -15,7 +15,7 @@ import trio
 
 from toolsearchd.guard import guarded
 from toolsearchd.system import children
-from toolsearchd.system.marker import COMMAND
+from toolsearchd.system.marker import command_environment
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ class Desktop:
             with trio.fail_after(_PATIENCE_S):
                 done = await children.run_process(
                     command,
-                    env=self._environ | {COMMAND: "notification"},
+                    env=self._environ | command_environment(),
                     stdin=subprocess.DEVNULL,
                     capture_stdout=True,
                     capture_stderr=True,

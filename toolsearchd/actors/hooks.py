@@ -26,7 +26,7 @@ from toolsearchd.dispatch.hooks import Answer, HookFault, HookKind, is_meant, re
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.protocol.framing import ENCODING_ERRORS
 from toolsearchd.system import children
-from toolsearchd.system.marker import COMMAND
+from toolsearchd.system.marker import command_environment
 from toolsearchd.values import representable
 
 log = logging.getLogger(__name__)
@@ -137,7 +137,7 @@ class Hooks:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=self._environ | {COMMAND: "hook"},
+            env=self._environ | command_environment(),
             start_new_session=True,
         )
         assert process.stdout is not None

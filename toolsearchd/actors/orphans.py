@@ -31,6 +31,13 @@ _KILLED_S = 0.2  # a process that was killed is gone in milliseconds, unless it 
 _POLITE_S = 1.0  # from SIGTERM to SIGKILL at the daemon's stop, where little time is left
 _END_S = 3.0  # for all of that
 _NAMED = 20  # in one line of the log
+_REFUSED = {
+    "level": "info",
+    "about": "PR_SET_CHILD_SUBREAPER",
+    "message": "the kernel refuses it: what detaches itself from a server before a look has seen it can't be "
+    "told from your other processes",
+    "mend": "the sandbox around the daemon forbids it (prctl 36)",
+}
 
 
 class Orphans:
@@ -77,6 +84,8 @@ class Orphans:
             for process in self._undead
             if _is_still(process)
         ]
+        if children.is_refused():
+            found.append(_REFUSED)
         return found
 
     # --- at the start -------------------------------------------------------------------------------
@@ -185,7 +194,7 @@ def left_by_the_dead() -> list[Process]:
         for process in table.values()
         if process.is_live and process.pid not in spared and (mark := _mark_of(process.pid)) is not None
     }
-    dead = {pid for pid, mark in marks.items() if mark.names_dead_daemon(pid, table)}
+    dead = {pid for pid, mark in marks.items() if mark.names_dead_daemon(pid)}
     sessions = {table[pid].session for pid in dead}
     sessions -= {0, os.getsid(0)}  # 0: of a leader beyond this pid namespace
     dead |= {

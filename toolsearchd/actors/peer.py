@@ -8,8 +8,8 @@ import socket
 import struct
 from typing import NamedTuple
 
-from toolsearchd.system import looks, processes
-from toolsearchd.system.marker import MARKER
+from toolsearchd.system import children, looks, processes
+from toolsearchd.system.marker import MARKER, is_persons
 from toolsearchd.system.processes import Process
 
 _UCRED = struct.Struct("3i")
@@ -46,14 +46,19 @@ def identify(sock: socket.socket) -> Peer:
 
 def _descends(pid: int) -> str:
     """Why a process of this user gets no session. One that is gone may have been anybody's; so may be one
-    that is not in this pid namespace, but then none of the daemon's servers started it. Raises OSError."""
+    that is not in this pid namespace, but then none of the daemon's servers started it. What a command of the
+    person's own has left behind (their login shell a terminal multiplexer, say) is theirs, and no server's.
+    Raises OSError."""
     if pid == 0:
         return ""
     climbed = _climb(pid)
     if not climbed:
         return "a process that has ended"
-    descends = any(p.parent == os.getpid() or looks.household.is_known(p) for p in climbed)
-    if descends or _bears_marker(pid):
+    ours = next((process for process in climbed if process.parent == os.getpid()), None)
+    descends = ours is not None and (
+        children.is_own(ours.pid) or not is_persons(processes.environment(ours.pid))
+    )
+    if descends or any(map(looks.household.is_known, climbed)) or _bears_marker(pid):
         return "a process that descends from one of the daemon's own servers"
     return ""
 

@@ -33,6 +33,7 @@ class _Children:
         )
         self.starting = 0  # starts under way: of a child without an owner nobody knows yet whose it is
         self.is_reaper = False
+        self.is_refused = False
 
 
 _children = _Children()
@@ -43,11 +44,17 @@ def become_subreaper() -> bool:
     the kernel refuses: then it goes to another, as ever. For a process that is nothing but the daemon."""
     libc = ctypes.CDLL(None, use_errno=True)
     _children.is_reaper = libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+    _children.is_refused = not _children.is_reaper
     return _children.is_reaper
 
 
 def is_subreaper() -> bool:
     return _children.is_reaper
+
+
+def is_refused() -> bool:
+    """It wanted to be one, and the kernel did not let it."""
+    return _children.is_refused
 
 
 async def open_process(command: Sequence[str], **options: Any) -> trio.Process:

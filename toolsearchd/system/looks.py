@@ -14,7 +14,7 @@ import trio
 
 from toolsearchd.system import children, processes
 from toolsearchd.system.household import Household, descendants
-from toolsearchd.system.marker import COMMAND, MARKER
+from toolsearchd.system.marker import MARKER, is_persons
 from toolsearchd.system.processes import Key, Process, Table
 
 household = Household()
@@ -121,10 +121,8 @@ def _read_traces(
 def _traces(pid: int) -> _Traces:
     if not processes.is_ours(pid):
         return _Traces("", False, "")
-    marker, is_persons = "", False
-    for entry in processes.environment(pid):
-        name, _, value = entry.partition(b"=")
-        if name == MARKER.encode():
-            marker = value.decode("utf-8", "surrogateescape")
-        is_persons |= name == COMMAND.encode()
-    return _Traces(marker, is_persons, processes.cgroup(pid))
+    environment, prefix = processes.environment(pid), f"{MARKER}=".encode()
+    marks = [
+        entry[len(prefix) :].decode("utf-8", "replace") for entry in environment if entry.startswith(prefix)
+    ]
+    return _Traces(marks[0] if marks else "", is_persons(environment), processes.cgroup(pid))

@@ -7,15 +7,16 @@ namespace its pid holds, so that what a dead daemon left is told from what a liv
 from __future__ import annotations
 
 import os
+import secrets
 import sys
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from toolsearchd.system import processes
-from toolsearchd.system.processes import Table
 
 MARKER = "TOOLSEARCHD_SERVER"
-COMMAND = "TOOLSEARCHD_COMMAND"  # of what is started on the person's own behalf: its daemons are theirs
+COMMAND = "TOOLSEARCHD_COMMAND"  # in the environment of what is started on the person's own behalf
+_WORD = secrets.token_hex(8)  # … with this process's word for it: a server's child does not know it
 _PREFIX = f"{MARKER}=".encode()
 _FIRST_NAMESPACE = 0xEFFFFFFC  # PROC_PID_INIT_INO: the namespace that has no parent
 
@@ -27,10 +28,11 @@ class Mark(NamedTuple):
     started: int | None
     namespace: int | None
 
-    def names_dead_daemon(self, bearer: int, table: Table) -> bool:
-        """Is its daemon surely gone? What can't be told counts as living: its pid may hold elsewhere."""
+    def names_dead_daemon(self, bearer: int) -> bool:
+        """Is the daemon of the process `bearer` surely gone? What can't be told counts as living: its pid may
+        hold elsewhere. Looks now, for a daemon may be younger than any table. Raises OSError."""
         here = processes.pid_namespace(os.getpid())
-        daemon = table.get(self.pid)
+        daemon = processes.read(self.pid)
         if self.started is None:
             is_told_here = here == _FIRST_NAMESPACE == processes.pid_namespace(bearer)
             return is_told_here and daemon is None
@@ -44,6 +46,16 @@ def marker(name: str, number: int) -> str:
     us = processes.read(os.getpid())
     started = us.started if us is not None else 0
     return f"{os.getpid()}:{name}:{number}:{started}:{processes.pid_namespace(os.getpid())}"
+
+
+def command_environment() -> dict[str, str]:
+    """For a command of the person's own: a hook, a login shell. What it leaves behind is theirs too."""
+    return {COMMAND: _WORD}
+
+
+def is_persons(environment: Iterable[bytes]) -> bool:
+    """Of a process below this one: did a command of the person's own begin it?"""
+    return f"{COMMAND}={_WORD}".encode() in environment
 
 
 def mark_in(environment: Iterable[bytes]) -> Mark | None:

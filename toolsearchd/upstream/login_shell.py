@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import trio
 
 from toolsearchd.system import children
-from toolsearchd.system.marker import COMMAND
+from toolsearchd.system.marker import command_environment
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ async def login_path(environ: Mapping[str, str]) -> str:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env=dict(environ) | {COMMAND: "login shell"},
+            env=dict(environ) | command_environment(),
             start_new_session=True,
         )
     except (OSError, ValueError) as error:
