@@ -138,6 +138,7 @@ class Daemon:
             journal=self.journal,
             settings=self._settings,
             limits=limits,
+            offers=self.fleet.offers,
         )
         self.spill = Spill(places.state_dir, limits=limits)
         self.dispatcher = Dispatcher(
@@ -280,6 +281,7 @@ class Daemon:
         self.fleet.apply(self.watcher.desired.servers)
         self.sessions.config_changed()
         self.evaluator.changed()
+        self.approver.look_again()
         self.cataloger.mark_dirty()
 
     def _sources(self) -> tuple[Source, ...]:
@@ -298,6 +300,7 @@ class Daemon:
     def _snapshot_changed(self, generation: int) -> None:
         self.heap.holds(len(self.cataloger.snapshot))
         self.evaluator.changed()
+        self.approver.look_again()
         self.warm_catalog.changed()
         self.sessions.broadcast("catalog_changed", {"generation": generation})
 

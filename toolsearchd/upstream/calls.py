@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -104,6 +105,10 @@ class Calls:
             raise ToolsearchdError(
                 error.code, error.message, **error.fields | {"server": self._name}
             ) from error
+
+    def wake_all(self) -> None:
+        """Nobody waits for a turn any more: `connected` has something to tell."""
+        self.slots.total = sys.maxsize
 
     def _check_breaker(self) -> None:
         if not self.breaker.admits(trio.current_time()):
