@@ -1,6 +1,10 @@
-"""Hypothesis profiles: machines differ in speed, and `make soak` looks longer."""
+"""Hypothesis profiles: machines differ in speed, and `make soak` looks longer; the second account."""
 
 from hypothesis import settings
+
+from tests.second_account import second_account
+
+__all__ = ["second_account"]
 
 settings.register_profile("everyday", deadline=None)
 settings.register_profile("soak", deadline=None, max_examples=5000)

@@ -9,8 +9,9 @@ ROOT = Path(__file__).parents[1] / "toolsearchd"
 
 PURE = {"index", "catalog", "disclosure", "dispatch", "protocol", "config"}
 RIM = {"upstream", "actors", "doors", "ctl"}
-SHARED = {"errors", "limits", "values"}  # modules that anyone may import
+SHARED = {"errors", "globs", "limits", "nfkc", "values"}  # modules that anyone may import
 GUARD = {"guard"}  # the rim's: it knows trio
+SYSTEM = {"system"}  # the rim's ground floor: it knows the kernel
 # Of our own packages, what each may import besides itself and SHARED. `worker` is the worker process.
 ARROWS = {
     "index": set(),
@@ -19,21 +20,25 @@ ARROWS = {
     "catalog": {"index"},
     "disclosure": {"catalog", "index", "config"},
     "dispatch": {"catalog", "config"},
-    "upstream": PURE | GUARD,
-    "actors": PURE | GUARD | {"worker"},
+    "upstream": PURE | GUARD | SYSTEM,
+    "actors": PURE | GUARD | SYSTEM | {"worker"},
     "doors": PURE | GUARD,
-    "ctl": PURE | {"client", "places", "app", "samples", "__main__"},
+    "ctl": PURE | {"client", "endpoint", "places", "app", "samples", "__main__"},
     "samples": set(),
-    "client": {"protocol", "places", "async_client"},
-    "async_client": {"client", "protocol"},
+    "client": {"protocol", "places", "async_client", "endpoint"},
+    "async_client": {"client", "protocol", "endpoint"},
+    "endpoint": set(),
     "worker": PURE,
     "places": set(),
     "guard": set(),
+    "system": set(),
     "errors": set(),
+    "globs": set(),
+    "nfkc": set(),
     "values": set(),
     "limits": set(),
     "app": PURE | RIM | GUARD | {"worker"},
-    "__main__": PURE | {"actors", "app", "places"},
+    "__main__": PURE | SYSTEM | {"actors", "app", "places"},
 }
 WAITING = {"trio", "anyio", "socket", "subprocess", "os", "select", "asyncio", "threading"}
 # The one place of each library.
@@ -94,3 +99,37 @@ def test_one_library_one_place(library):
     assert users, f"nobody uses {library}"
     for user in users:
         assert any(user.startswith(home) for home in HOMES[library]), f"{user} imports {library}"
+
+
+# What starts a process. In the daemon an inherited child is told from an own one by who was told of it.
+STARTS = {"Popen", "open_process", "run_process", "create_subprocess_exec", "create_subprocess_shell"}
+STARTS |= {
+    "check_output",
+    "check_call",
+    "getoutput",
+    "system",
+    "popen",
+    "fork",
+    "posix_spawn",
+    "posix_spawnp",
+}
+IN_THE_DAEMON = sorted(
+    path
+    for path in FILES
+    if path.relative_to(ROOT).parts[0]
+    in {"upstream", "actors", "doors", "system", "app.py", "guard.py"} | PURE
+)
+
+
+@pytest.mark.parametrize("path", IN_THE_DAEMON, ids=[str(p.relative_to(ROOT)) for p in IN_THE_DAEMON])
+def test_every_start_of_a_process_is_told(path):
+    if path.relative_to(ROOT) == Path("system/children.py"):
+        return
+    source = path.read_text()
+    for call in (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)):
+        if isinstance(call.func, ast.Attribute) and call.func.attr in STARTS:
+            owner = ast.unparse(call.func.value)
+            told = owner == "children" or (call.func.attr == "Popen" and "children.adopt(" in source)
+            assert told, f"{path.name}:{call.lineno}: {ast.unparse(call.func)} without system.children"
+        elif isinstance(call.func, ast.Attribute) and ast.unparse(call.func) == "subprocess.run":
+            raise AssertionError(f"{path.name}:{call.lineno}: subprocess.run without system.children")

@@ -14,7 +14,6 @@ CLIENT = "the client library, in the agent's process"
 # (file, what is started): why.
 UNGUARDED = {
     ("actors/dispatcher.py", "self._sender.run"): SINGLETON,
-    ("actors/listener.py", "self._keep_bound"): SINGLETON,
     ("actors/watcher.py", "self._watch_directories"): SINGLETON,
     ("actors/watcher.py", "self._sweep"): SINGLETON,
     ("actors/watcher.py", "self._mark_dirty_after"): SINGLETON,
@@ -34,6 +33,7 @@ UNGUARDED = {
     ("async_client.py", "self._run"): CLIENT,
     ("async_client.py", "self._answer"): CLIENT,
     ("guard.py", "body"): "the guard itself",
+    ("system/children.py", "run"): "within one process's run, which its caller awaits under its own guard",
 }
 # Calls of that name that start no task here.
 OTHER = {

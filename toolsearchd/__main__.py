@@ -8,8 +8,10 @@ import logging
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 from toolsearchd import __version__
+from toolsearchd.actors.stderr_writer import StderrWriter
 from toolsearchd.errors import ToolsearchdError
 
 EXIT_BAD_CONFIG = 2
@@ -18,6 +20,10 @@ EXIT_ALREADY_RUNNING = 75  # EX_TEMPFAIL: systemd and scripts may tell it from a
 
 def main(argv: list[str] | None = None) -> None:
     args = _parse(argv)
+    writer = None
+    if not args.check_config:
+        writer = StderrWriter()
+        writer.start()
     _log_to_stderr()
     logging.getLogger("toolsearchd").setLevel(args.log_level.upper())
     logging.captureWarnings(True)
@@ -27,6 +33,9 @@ def main(argv: list[str] | None = None) -> None:
     if args.check_config:
         state_dir = Path(args.state_dir) if args.state_dir else places.state_dir()
         raise SystemExit(_check_config(config_file, state_dir))
+    from toolsearchd.system import marker
+
+    marker.shed()
     gc.disable()  # next to nothing that a start makes is garbage; `Heap.started` turns it on again
     # NumPy first, with few frames on the stack: CPython keeps frames in chunks of 16 KiB, and a loop at the
     # edge of one, as in NumPy's own imports when `app` comes to them, maps and unmaps memory at every call.
@@ -34,6 +43,7 @@ def main(argv: list[str] | None = None) -> None:
     import trio
 
     from toolsearchd.app import Daemon, Places
+    from toolsearchd.system.children import become_subreaper
 
     found = Places(
         config_file=config_file,
@@ -41,8 +51,12 @@ def main(argv: list[str] | None = None) -> None:
         state_dir=Path(args.state_dir) if args.state_dir else places.state_dir(),
     )
     os.umask(0o077)
+    if not become_subreaper():
+        logging.getLogger("toolsearchd").warning(
+            "the kernel refuses PR_SET_CHILD_SUBREAPER: what a server leaves behind may outlive the daemon"
+        )
     try:
-        trio.run(lambda: Daemon(found, dict(os.environ)).run(), strict_exception_groups=True)
+        trio.run(lambda: Daemon(found, dict(os.environ), writer).run(), strict_exception_groups=True)
     except* ToolsearchdError as group:
         error = group.exceptions[0]
         while isinstance(error, BaseExceptionGroup):
@@ -56,11 +70,17 @@ def main(argv: list[str] | None = None) -> None:
 
 def _log_to_stderr() -> None:
     """A record is a line that shows what is in it: names of servers and clients are other people's texts."""
-    from toolsearchd.disclosure.sanitise import visible
+    from toolsearchd.disclosure.sanitise import clean_result, visible
 
     class Line(logging.Formatter):
         def formatMessage(self, record: logging.LogRecord) -> str:
             return visible(super().formatMessage(record))
+
+        def formatException(self, ei: Any) -> str:
+            return clean_result(super().formatException(ei))
+
+        def formatStack(self, stack_info: str) -> str:
+            return clean_result(super().formatStack(stack_info))
 
     to_stderr = logging.StreamHandler(sys.stderr)
     to_stderr.setFormatter(Line("%(levelname)s %(name)s: %(message)s"))
@@ -89,11 +109,12 @@ def _parse(argv: list[str] | None) -> argparse.Namespace:
 def _check_config(config_file: Path, state_dir: Path) -> int:
     """Prints the effective config (stdout) and the problems (stderr); 2 where one is an error."""
     from toolsearchd.actors.watcher import check_config
+    from toolsearchd.disclosure.sanitise import clean_line, clean_result
 
     text, problems = check_config(config_file, state_dir)
-    print(text, end="")
+    print(clean_result(text), end="")
     for problem in problems:
-        print(problem, file=sys.stderr)
+        print(clean_line(str(problem)), file=sys.stderr)
     return EXIT_BAD_CONFIG if any(problem.level == "error" for problem in problems) else 0
 
 

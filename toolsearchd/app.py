@@ -9,17 +9,21 @@ import logging
 import signal
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import trio
 
+from toolsearchd import guard
+from toolsearchd.actors import descriptors
 from toolsearchd.actors.activity import Activity
 from toolsearchd.actors.admission import Admission
 from toolsearchd.actors.agent_wire import AgentWire
 from toolsearchd.actors.approver import Approver
 from toolsearchd.actors.cataloger import Cataloger
+from toolsearchd.actors.claim import Claim
 from toolsearchd.actors.control_wire import ControlWire
 from toolsearchd.actors.desk import ControlDesk
 from toolsearchd.actors.desktop import Desktop
@@ -28,15 +32,18 @@ from toolsearchd.actors.evaluator import Evaluator
 from toolsearchd.actors.heap import Heap
 from toolsearchd.actors.hooks import Hooks
 from toolsearchd.actors.journal import Journal
-from toolsearchd.actors.latecomers import import_later
+from toolsearchd.actors.latecomers import import_later, import_rest
 from toolsearchd.actors.listener import Listener
 from toolsearchd.actors.manifest_files import ManifestFiles
 from toolsearchd.actors.notifier import Notifier
+from toolsearchd.actors.orphans import Orphans
 from toolsearchd.actors.permits import Permits
+from toolsearchd.actors.place_keeper import PlaceKeeper
 from toolsearchd.actors.runtime_dir import RuntimeDir, activated_sockets
 from toolsearchd.actors.sessions import Sessions
 from toolsearchd.actors.spill import Spill
 from toolsearchd.actors.standing import ENVIRONMENT
+from toolsearchd.actors.stderr_writer import StderrWriter
 from toolsearchd.actors.token_counts import TokenCounts
 from toolsearchd.actors.warm_catalog import WarmCatalog
 from toolsearchd.actors.watcher import Watcher
@@ -65,6 +72,7 @@ LATER = (
     *("toolsearchd.disclosure.dialects.hermes_v1", "toolsearchd.disclosure.dialects.deepagents"),
     *("toolsearchd.disclosure.dialects.openclaw_catalog", "toolsearchd.disclosure.dialects.openclaw_replies"),
     *("toolsearchd.disclosure.dialects.openclaw", "toolsearchd.disclosure.tokens_report"),
+    *("toolsearchd.index.hermes", "toolsearchd.index.openclaw", "toolsearchd.index.ranker"),
 )
 
 
@@ -79,16 +87,26 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
 class Daemon:
     """`run` once. Raises ALREADY_RUNNING and BAD_CONFIG; a bug in an actor ends the process."""
 
-    def __init__(self, places: Places, environ: dict[str, str]) -> None:
+    def __init__(self, places: Places, environ: dict[str, str], stderr: StderrWriter | None = None) -> None:
         self.notifier = Notifier(environ)
         self.heap = Heap()
         self._activated = activated_sockets(environ)
         self.runtime_dir = RuntimeDir(places.runtime_dir)
+        self._stop, self._yielded = trio.Event(), ""
+        self.place_keeper = PlaceKeeper(
+            self.runtime_dir, Claim(places.state_dir, "state directory"), self._yield_to
+        )
+        self.place_keeper.claim()  # before anything of the state directory is read or written
         self.watcher = watcher = Watcher(places.config_file, environ=environ, state_dir=places.state_dir)
         watcher.load_now()
-        self.limits = limits = watcher.settings.limits
+        wanted = watcher.settings.limits
+        limits, self._scarce = descriptors.fit(wanted, descriptors.raise_soft_limit(wanted))
+        for finding in self._scarce:
+            log.warning("%s; %s", finding["message"], finding["mend"])
+        self.limits = limits
         self.activity = Activity()
         self.worker = Worker(limits, environ)
+        self.orphans = Orphans(limits)
         self.warm_catalog = WarmCatalog(
             state_dir=places.state_dir,
             snapshot=lambda: self.cataloger.snapshot,
@@ -171,6 +189,12 @@ class Daemon:
             sessions=self.sessions,
             journal=self.journal,
             manifests=self.manifests,
+            orphans=self.orphans,
+            oddities=(
+                lambda: self._scarce,
+                self.place_keeper.findings,
+                *((stderr.findings,) if stderr else ()),
+            ),
         )
         self.door = McpDoor(
             open_session=self.sessions.open,
@@ -182,21 +206,22 @@ class Daemon:
         self.fleet.on_told = self.door.hear
         watcher.on_change.append(self._config_changed)
         self.cataloger.on_snapshot.append(self._snapshot_changed)
-        self._stop = trio.Event()
 
     async def run(self) -> None:
-        """Until SIGTERM or SIGINT; everything that was started has ended when this returns."""
+        """Until SIGTERM or SIGINT; everything that was started has ended when this returns. Raises
+        ALREADY_RUNNING after the same orderly end, where another daemon has taken one of the places."""
         with trio.open_signal_receiver(
             signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1
         ) as signals:
-            self.runtime_dir.acquire()
             try:
                 async with trio.open_nursery() as nursery:
                     nursery.start_soon(self._obey, signals, nursery.cancel_scope)
                     await self._run_actors(nursery)
                     nursery.cancel_scope.cancel()
             finally:
-                self.runtime_dir.release()
+                self.place_keeper.release()
+        if self._yielded:
+            raise ToolsearchdError("ALREADY_RUNNING", f"{self._yielded}; this daemon has made way for it")
 
     async def _run_actors(self, nursery: trio.Nursery) -> None:
         ready = trio.Event()
@@ -208,6 +233,7 @@ class Daemon:
         )
         self.fleet.apply(self.watcher.desired.servers)
         await stages.start("watcher", after(ready, self.watcher.run))
+        await stages.start("orphans", self.orphans.run)
         await stages.start("worker", self.worker.run)
         await stages.start("token counts", self.token_counts.run)
         await stages.start("fleet", after(ready, self._start_servers))
@@ -221,6 +247,7 @@ class Daemon:
         await stages.start("dispatcher", self.dispatcher.run)
         await stages.start("agent listener", agents.run)
         await stages.start("control listener", control.run)
+        await stages.start("place keeper", partial(self.place_keeper.run, (agents, control)))
         self.heap.started()
         self.notifier.ready(self.desk.one_line())
         log.info("ready: %s", self.desk.one_line())
@@ -243,7 +270,10 @@ class Daemon:
         """After the first answers: importing the MCP SDK alone takes a second."""
         await import_later(LATER)
         self.heap.started()
-        await self.fleet.run()
+        await self.orphans.wait_swept()
+        async with trio.open_nursery() as nursery:
+            guard.start(nursery, "importing what is rarely needed", import_rest, load_sdk)
+            await self.fleet.run()
 
     async def _obey(self, signals: AsyncIterator[int], everything: trio.CancelScope) -> None:
         async for number in signals:
@@ -259,6 +289,11 @@ class Daemon:
                 everything.cancel()
             else:
                 self._stop.set()
+
+    def _yield_to(self, why: str) -> None:
+        log.error("%s: stopping", why)
+        self._yielded = why
+        self._stop.set()
 
     def _listener(self, name: str, serve: Any) -> Listener:
         sock = self._activated.pop(name, None) or self.runtime_dir.bind(f"{name}.sock")

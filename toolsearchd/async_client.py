@@ -20,13 +20,17 @@ from toolsearchd.client import (
     given,
     hello_message,
     no_daemon,
+    not_ours,
     raise_if_error,
+    silent,
     socket_path,
 )
+from toolsearchd.endpoint import GREETING_S, RefusedError, dial, peer_pid
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.protocol.framing import FrameDecoder, encode_frame
 
 RECONNECT_S = 5.0  # between tries at most, with jitter, so that many agents do not come back at once
+_DIAL_S = 0.02  # between tries while the daemon's queue of connections is full
 _SEND_S = 30.0  # for one frame; a daemon that takes nothing for so long is gone
 _NOT_YET = ("NO_DAEMON", "SHUTTING_DOWN", "BUSY")  # what another try may mend
 
@@ -126,7 +130,12 @@ class AsyncClient:
         return raise_if_error(answered[1][0])
 
     async def ping(self) -> Reply:
-        return await self.request("ping")
+        """Raises NO_DAEMON where the answer does not come at once; the connection stays."""
+        if self._stream is None:
+            await self._wait_back()
+        with trio.move_on_after(GREETING_S):
+            return await self.request("ping")
+        raise silent(self._path, _listener_of(self._stream), GREETING_S)
 
     async def assemble(self, *, refresh: bool = False, **fields: Any) -> Reply:
         """What a model is given: see the protocol's `assemble`."""
@@ -181,11 +190,12 @@ class AsyncClient:
     # --- the connection -----------------------------------------------------------------------------
 
     async def _open(self, wait_s: float) -> None:
-        """Raises NO_DAEMON after `wait_s`, or what the daemon refuses the hello with."""
+        """Raises NO_DAEMON after `wait_s`, or where nobody greets in time; NOT_ALLOWED where the socket is
+        another's; or what the daemon refuses the hello with."""
         give_up = trio.current_time() + wait_s
         while True:
             try:
-                stream = await trio.open_unix_socket(self._path)
+                stream = await self._dial()
                 break
             except OSError as error:
                 pause_s = random.uniform(0.1, RECONNECT_S)  # noqa: S311 - spreads load, guards nothing
@@ -194,8 +204,11 @@ class AsyncClient:
                 await trio.sleep(pause_s)
         self._frames = FrameDecoder(MAX_FRAME_BYTES)
         try:
-            await self._send(self._hello, stream)
-            self.welcome = raise_if_error(await self._receive(stream))
+            with trio.move_on_after(GREETING_S) as greeting:
+                await self._send(self._hello, stream)
+                self.welcome = raise_if_error(await self._receive(stream))
+            if greeting.cancelled_caught:
+                raise silent(self._path, _listener_of(stream), GREETING_S)
         except (trio.BrokenResourceError, trio.ClosedResourceError) as error:
             stream.socket.close()
             raise ended("hello") from error
@@ -205,6 +218,20 @@ class AsyncClient:
         self._stream = stream  # requests may follow from here on
         self.fresh = True
         self._back.set()
+
+    async def _dial(self) -> trio.SocketStream:
+        """Raises OSError where nobody listens, NO_DAEMON or NOT_ALLOWED."""
+        with trio.move_on_after(GREETING_S):
+            while True:
+                try:
+                    sock = dial(self._path)
+                except BlockingIOError:
+                    await trio.sleep(_DIAL_S)
+                except RefusedError as error:
+                    raise not_ours(error) from error
+                else:
+                    return trio.SocketStream(trio.socket.from_stdlib_socket(sock))
+        raise silent(self._path, 0, GREETING_S)
 
     async def _run(self) -> None:
         try:
@@ -328,3 +355,7 @@ class AsyncClient:
         stream, self._stream = self._stream, None
         if stream is not None:
             stream.socket.close()
+
+
+def _listener_of(stream: trio.SocketStream | None) -> int:
+    return 0 if stream is None else peer_pid(stream.socket)

@@ -6,19 +6,22 @@
         agent.call([{"name": "mcp__github__create_issue", "arguments": {"title": "…"}}])
 
 Replies are the protocol's maps without `op` and `id`. An error reply raises `ToolsearchdError` with its code;
-no daemon at the socket raises NO_DAEMON; a call whose answer can't come any more raises INDETERMINATE.
+no daemon at the socket, or one that says nothing, raises NO_DAEMON, and a socket that is not this user's
+NOT_ALLOWED, before a byte is sent; a call whose answer can't come any more raises INDETERMINATE.
 """
 
 from __future__ import annotations
 
 import itertools
-import socket
+import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from toolsearchd.endpoint import GREETING_S, RefusedError, connect, peer_pid, silence
 from toolsearchd.errors import CODES, ToolsearchdError
 from toolsearchd.places import runtime_dir as default_runtime_dir
 from toolsearchd.protocol.framing import FrameDecoder, encode_frame
@@ -50,6 +53,17 @@ def no_daemon(path: str, error: OSError) -> ToolsearchdError:
     return ToolsearchdError("NO_DAEMON", f"no daemon answers at {path} ({error.strerror or error})")
 
 
+def not_ours(error: RefusedError) -> ToolsearchdError:
+    return ToolsearchdError("NOT_ALLOWED", str(error))
+
+
+def silent(path: str, listener: int, timeout_s: float) -> ToolsearchdError:
+    """Of a daemon that greets nobody, or answers no ping. Its `pid` is a field, 0 where it is not known;
+    `listener`: `peer_pid` of the connection, 0 where there was none."""
+    message, pid = silence(path, listener, timeout_s)
+    return ToolsearchdError("NO_DAEMON", message, pid=pid)
+
+
 def ended(op: str, why: str = "the daemon closed the connection") -> ToolsearchdError:
     """What a request raises whose reply will not come. Only what may call a tool has effects."""
     if op in ("call", "use"):
@@ -78,22 +92,33 @@ def given(**fields: Any) -> dict[str, Any]:
 class _Blocking:
     """A blocking connection: one request at a time; events that come meanwhile are kept for `events`.
 
-    `timeout_s` bounds each wait on the socket; after one that ended so the connection is closed.
+    `timeout_s` bounds each wait on the socket; after one that ended so the connection is closed. What a
+    daemon answers at once, its greeting and a ping's answer, is waited for `GREETING_S` at most.
     """
 
     def __init__(self, path: str, timeout_s: float | None) -> None:
         self._path = path
-        self._sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._sock.settimeout(timeout_s)
+        self._timeout_s = timeout_s
+        self._greeting_s = GREETING_S if timeout_s is None else min(timeout_s, GREETING_S)
+        self._answer_by: float | None = None  # of what is to come at once
         try:
-            self._sock.connect(path)
+            self._sock = connect(path, self._greeting_s)
+        except RefusedError as error:
+            raise not_ours(error) from error
+        except TimeoutError as error:
+            raise silent(path, 0, self._greeting_s) from error
         except OSError as error:
-            self._sock.close()
             raise no_daemon(path, error) from error
+        self._sock.settimeout(timeout_s)
         self._frames = FrameDecoder(MAX_FRAME_BYTES)
         self._ids = itertools.count(1)
         self._events: list[Reply] = []
         self.on_event: Callable[[Reply], None] = self._events.append  # of what comes while a request waits
+
+    def ping(self) -> Reply:
+        """Raises NO_DAEMON where the answer does not come at once; then the connection is closed."""
+        with self._at_once():
+            return self.request("ping")
 
     def request(self, op: str, **fields: Any) -> Reply:
         """Sends one request and waits for its reply."""
@@ -115,6 +140,17 @@ class _Blocking:
     def close(self) -> None:
         self._sock.close()
 
+    @contextmanager
+    def _at_once(self) -> Iterator[None]:
+        self._answer_by = time.monotonic() + self._greeting_s
+        self._sock.settimeout(self._greeting_s)
+        try:
+            yield
+        finally:
+            self._answer_by = None
+            if self._sock.fileno() >= 0:
+                self._sock.settimeout(self._timeout_s)
+
     def _send(self, op: str, message: dict[str, Any]) -> None:
         try:
             self._sock.sendall(_framed(message))
@@ -128,6 +164,8 @@ class _Blocking:
         return reply
 
     def _read(self, op: str) -> None:
+        if self._answer_by is not None:  # however many pieces it comes in
+            self._sock.settimeout(max(self._answer_by - time.monotonic(), 0.001))
         try:
             data = self._sock.recv(READ_SIZE)
         except OSError as error:
@@ -138,6 +176,10 @@ class _Blocking:
 
     def _broken(self, op: str, error: OSError) -> ToolsearchdError:
         within_s = self._sock.gettimeout()
+        if isinstance(error, TimeoutError) and self._answer_by is not None:
+            told = silent(self._path, peer_pid(self._sock), self._greeting_s)
+            self._sock.close()
+            return told
         self._sock.close()
         if isinstance(error, TimeoutError):
             return ended(op, f"the daemon at {self._path} did not answer within {within_s:g} s")
@@ -157,14 +199,12 @@ class Client(_Blocking):
     ) -> None:
         super().__init__(socket_path(runtime_dir, "agent.sock"), timeout_s)
         try:
-            self._send("hello", hello_message(client, hello))
-            self.welcome = raise_if_error(self._receive("hello"))
+            with self._at_once():
+                self._send("hello", hello_message(client, hello))
+                self.welcome = raise_if_error(self._receive("hello"))
         except BaseException:
             self.close()
             raise
-
-    def ping(self) -> Reply:
-        return self.request("ping")
 
     def assemble(
         self,
@@ -226,10 +266,19 @@ class Client(_Blocking):
 
 
 class ControlClient(_Blocking):
-    """A blocking control connection: `request(verb, …)` as in the protocol's control messages."""
+    """A blocking control connection: `request(verb, …)` as in the protocol's control messages.
+
+    Nobody is greeted there: where `timeout_s` lets a request wait for long, a ping comes before the first.
+    """
 
     def __init__(self, *, runtime_dir: Path | str | None = None, timeout_s: float | None = None) -> None:
         super().__init__(socket_path(runtime_dir, "control.sock"), timeout_s)
+        if timeout_s is None or timeout_s > GREETING_S:
+            try:
+                self.ping()
+            except BaseException:
+                self.close()
+                raise
 
     def fileno(self) -> int:
         """For `select`: readable means that `read_some` will not wait."""

@@ -33,7 +33,8 @@ CODES: dict[str, CodeEntry] = {
         "Too many sessions, or too many open requests in this one.", "Wait for a reply, then send again."
     ),
     "NOT_ALLOWED": CodeEntry(
-        "This peer, or this profile, may not do that.", "See `doctor`; check which process connects."
+        "This peer or profile may not do that, or the socket is not this user's.",
+        "See `doctor`; check which process connects, or whose the runtime directory is.",
     ),
     "SHUTTING_DOWN": CodeEntry("The daemon is stopping.", "Reconnect; the client library does so by itself."),
     "INTERNAL": CodeEntry("A bug in the daemon.", "Look at its log and report it."),
@@ -144,7 +145,8 @@ CODES: dict[str, CodeEntry] = {
         "The message says which file and why.",
     ),
     "ALREADY_RUNNING": CodeEntry(
-        "Another daemon holds the runtime directory.", "Use it, stop it, or give --runtime-dir."
+        "Another daemon holds the runtime directory or the state directory, or took it over.",
+        "Use it, stop it, or give --runtime-dir and --state-dir.",
     ),
     "NO_DAEMON": CodeEntry(
         "No daemon answers at the socket.", "Start `toolsearchd`, or the systemd socket unit."

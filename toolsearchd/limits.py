@@ -44,6 +44,8 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     stderr_ring_bytes: int = 64 * 1024
     stop_stdin_s: float = 2.0  # close stdin, wait, SIGTERM, wait, SIGKILL
     stop_term_s: float = 2.0
+    orphan_look_s: float = 5.0  # between looks at what servers started; behind a start they come sooner
+    orphan_sweep_s: float = 6.0  # for what a dead daemon left: SIGTERM, stop_term_s, then SIGKILL
     discover_timeout_s: float = 2.0
     tools_per_server: int = 20_000  # the largest real one seen has 2,540
     list_pages: int = 1_000
@@ -84,7 +86,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     spill_s: float = 3600.0  # … each is kept so long at most
     resolve_bytes: int = 1024 * 1024  # of one in a reply
     pending_approvals: int = 32  # per session: nobody reads the thirty-third prompt of a burst
-    journal_records: int = 1024  # that wait to be written: a batch of 64 from each of 16 open requests
+    journal_records: int = 2048  # that wait to be written: 16 open requests of 64 calls, starts and ends
     journal_gather_s: float = 0.05  # records that nobody waits for are written together, so far apart
     journal_tail_bytes: int = 8 * 1024 * 1024  # read at a start: 20,000 calls, in a tenth of a second
     approval_answer_s: float = 300.0  # a prompt that somebody can hear, and its longest life
@@ -100,6 +102,12 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     compile_inline_tools: int = 200  # larger changes go to the worker process
     doctor_searches: int = 2_000  # for tools that may be hard to find: some seconds at 10,000 tools
     worker_idle_s: float = 60.0
+    # --- what is made for sessions, and kept while it is true ------------------------------------
+    kept_views: int = 64  # of the newest catalog, one a grant and dialect: as many as there may be sessions
+    assembled_bytes: int = 32 * 1024 * 1024  # listings by context length and encoding: 1,000 of usual size
+    shown_tools: int = (
+        20_000  # of one session, whose definitions it was shown; of more the oldest are forgotten
+    )
     # --- stopping -------------------------------------------------------------------------------
     drain_s: float = 5.0
     shutdown_s: float = 12.0

@@ -53,8 +53,9 @@ def representable(value: Any) -> Any:
         elif isinstance(one, dict):
             made: dict[str, Any] = {}
             holder[at] = made
+            numbers: dict[str, int] = {}
             for key, item in one.items():
-                name = _free(made, _text(key) if isinstance(key, str) else shown(key))
+                name = _free(made, _text(key) if isinstance(key, str) else shown(key), numbers)
                 made[name] = None
                 left.append((made, name, item, depth + 1))
         elif isinstance(one, list | tuple):
@@ -128,9 +129,11 @@ def _is_text(text: str) -> bool:
     return True
 
 
-def _free(taken: dict[str, Any], name: str) -> str:
-    """The name, or one like it that is free: two keys must not become one."""
-    free, number = name, 2
+def _free(taken: dict[str, Any], name: str, numbers: dict[str, int]) -> str:
+    """The name, or one like it that is free: two keys must not become one. `numbers`: of each name, those up
+    to which all are taken."""
+    free = name
     while free in taken:
-        free, number = f"{name} ({number})", number + 1
+        number = numbers[name] = numbers.get(name, 1) + 1
+        free = f"{name} ({number})"
     return free

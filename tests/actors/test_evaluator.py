@@ -27,7 +27,7 @@ class Counts:
         self.fails = False
         self._known = KnownCounts("test")
 
-    async def known(self, _encoding, texts):
+    async def known(self, _encoding, texts, _owner=""):
         wanted = self._known.unknown(texts)
         self.asked += wanted
         if wanted:

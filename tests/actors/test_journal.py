@@ -1,6 +1,7 @@
 """The journal: whole lines on disk, rotated, whatever happens to the file; who waits and who is counted."""
 
 import json
+import os
 import resource
 import stat
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from toolsearchd.actors.journal import Journal
+from toolsearchd.actors.unanswered import read_unanswered
 from toolsearchd.config.settings import Journal as JournalSettings
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
@@ -205,3 +207,76 @@ async def test_records_that_nobody_waits_for_are_written_together(tmp_path, nurs
     await journal.wait_recorded("approved", {})  # takes along what waits, and waits for nothing
     assert trio.current_time() - started < 0.11
     assert len(read(tmp_path / "journal.jsonl")) == 12
+
+
+async def test_a_burst_is_written_before_there_is_no_room_left(tmp_path, nursery, autojump_clock):
+    """A thousand calls that end at once, as a stop ends them."""
+    journal = Journal(
+        tmp_path,
+        settings=JournalSettings,
+        limits=Limits(journal_records=64),
+        now=lambda: 0.0,
+        in_thread=at_once,
+    )
+    await nursery.start(journal.run)
+    for number in range(1000):
+        journal.record("call", {"call": f"a-{number}"})
+        if number % 16 == 0:
+            await trio.lowlevel.checkpoint()
+            await trio.lowlevel.checkpoint()
+    await trio.sleep(1)
+    assert journal.dropped == 0
+    assert len(read(tmp_path / "journal.jsonl")) == 1000
+
+
+async def at_once(write):
+    write()
+
+
+async def test_a_start_is_on_the_disk_even_where_the_power_fails(world, monkeypatch):
+    synced = []
+    fsync = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda fd: (synced.append(read(world.path)[-1]["step"]), fsync(fd)))
+    await world.told("call", "sent", "call")
+    assert synced == ["sent"]
+
+
+@pytest.mark.parametrize("room", [3, 2])
+async def test_of_calls_whose_ends_were_dropped_none_is_said_to_have_no_end(tmp_path, nursery, room):
+    """The queue is full, and then the disk is: the starts are on it. With less room than there are such
+    calls nobody knows which they were."""
+    world = World(tmp_path, limits=Limits(journal_records=room))
+    await nursery.start(world.journal.run)
+    await wait_all_tasks_blocked()
+    life = world.journal.life
+    for number in range(2):
+        world.journal.record("sent", {"call": f"{life}-{number}"})
+        await wait_all_tasks_blocked()
+    with disk_full(world.path, 10):
+        for number in range(2):
+            world.journal.record("call", {"call": f"{life}-{number}"})
+            await wait_all_tasks_blocked()
+    world.hold = trio.Event()
+    world.journal.record("activity", {})  # the writer has it, and hangs
+    await wait_all_tasks_blocked()
+    for number in range(2, 2 + room):
+        world.journal.record("sent", {"call": f"{life}-{number}"})
+    world.journal.record("call", {"call": f"{life}-2"})
+    assert world.journal.dropped == 3
+    world.hold.set()
+    await wait_all_tasks_blocked()
+    await world.told("sent")  # takes along what is to be said
+    new, _ = read_unanswered([world.path], life="next", now=0.0, max_bytes=1 << 20)
+    # With room for three, the others are known to have had no end.
+    assert [call.call for call in new] == ([f"{life}-3", f"{life}-4"] if room == 3 else [])
+
+
+async def test_what_is_shown_for_a_day(tmp_path, nursery):
+    (tmp_path / "journal.jsonl").write_text('{"step": "sent", "call": "a-1"}\n')
+    now = 1_000_000.0
+    journal = Journal(tmp_path, settings=JournalSettings, limits=Limits(), now=lambda: now, in_thread=at_once)
+    await nursery.start(journal.run)
+    await wait_all_tasks_blocked()
+    assert [call.call for call in journal.unanswered] == ["a-1"]
+    now += 86_401
+    assert journal.summary()["unanswered"] == []

@@ -64,7 +64,7 @@ def test_definitions(tools, arguments):
         return
     check = ListingCheck(LIMITS)
     list(check.take(read.fields["result"]["tools"]))
-    listing = check.listing(unread=0)
+    listing = check.listing()
     seen = view(Source(name="s", definitions=listing.definitions))
     in_a_frame(assembled(seen))
     in_a_frame(seen.search({"queries": ["a tool", "b"]}))

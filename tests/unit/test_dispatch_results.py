@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from toolsearchd.disclosure.gate import clean_message
 from toolsearchd.disclosure.sanitise import clean_result
-from toolsearchd.dispatch.results import cleaned, clipped, ends, text_bytes, whole_text
+from toolsearchd.dispatch.results import clipped, ends, text_bytes, whole_text
 
 
 def marker(n):
@@ -79,7 +80,7 @@ def test_ends_cut_no_character(value, most):
 def test_what_hides_text_is_gone_and_blanks_stay(given, shown):
     resource = {"type": "resource", "resource": {"uri": "u", "text": given}}
     result = {"content": [text(given), resource], "structuredContent": {"a": [given, 1, None]}}
-    assert cleaned(result, clean_result) == {
+    assert clean_message(result) == {
         "content": [text(shown), {"type": "resource", "resource": {"uri": "u", "text": shown}}],
         "structuredContent": {"a": [shown, 1, None]},
     }

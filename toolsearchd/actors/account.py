@@ -24,6 +24,10 @@ _FIRST_GUESS = 64 * 1024  # of a tool that was not called here yet
 _TOOLS = 256  # whose results' sizes are remembered
 
 
+def _nothing() -> int:
+    return 0
+
+
 class _Charge:
     """Of one open batch, in bytes by entry."""
 
@@ -48,7 +52,7 @@ class Account:
         self._charges: dict[Batch, _Charge] = {}  # oldest first
         self._usual: OrderedDict[str, int] = OrderedDict()  # by tool: the size of its results
         self._changed = trio.Event()
-        self.unread: Callable[[], int] = lambda: 0  # bytes that its wire holds for it
+        self.unread: Callable[[], int] = _nothing  # bytes that its wire holds for it
         self.is_closed = False
         self.one_reply = trio.CapacityLimiter(1)  # large ones are made one after the other
 
@@ -73,6 +77,7 @@ class Account:
     def close(self) -> None:
         """The session is gone: nothing is held for it, and nobody waits for it to read."""
         self.is_closed = True
+        self.unread = _nothing  # it holds its wire, which holds the session
         self.changed()
 
     def changed(self) -> None:

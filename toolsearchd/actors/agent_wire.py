@@ -23,6 +23,8 @@ from toolsearchd.actors.session import Session
 from toolsearchd.actors.sessions import Sessions
 from toolsearchd.actors.slices import Slices
 from toolsearchd.actors.stream import PeerStalledError, PeerStream
+from toolsearchd.disclosure.gate import clean_error
+from toolsearchd.disclosure.sanitise import clipped
 from toolsearchd.dispatch.entry import Entry
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.guard import guarded
@@ -112,7 +114,11 @@ class _Conversation:
             self._stream.send_nowait(self._wire.welcome({"session": "mcp", "protocol": 1}))
             await self._serve_mcp(self._stream, self._wire.take_rest(), hello, self._peer)
             return
-        with guarded("opening a session", lambda error: self._stream.send_nowait(error_frame(None, error))):
+
+        def refuse(error: ToolsearchdError) -> None:
+            self._stream.send_nowait(error_frame(None, clean_error(error)))
+
+        with guarded("opening a session", refuse):
             self._session = await self._sessions.open(hello, self._peer)
         session = self._session
         if session is None:
@@ -128,6 +134,7 @@ class _Conversation:
             if not self._done:
                 await self._wait_answered(session)
         finally:
+            self._session = None
             self._sessions.close(session)
 
     async def _wait_answered(self, session: Session) -> None:
@@ -220,7 +227,7 @@ class _Conversation:
     def _reply(self, request: Request, reply: dict[str, Any] | ToolsearchdError) -> None:
         """The one answer to a request: its fields, or what ended it."""
         if isinstance(reply, ToolsearchdError):
-            self._stream.send_nowait(self._wire.error(request.id, reply))
+            self._stream.send_nowait(self._wire.error(request.id, clean_error(reply)))
         else:
             self._stream.send_nowait(self._wire.result(request.id, reply))
 
@@ -272,7 +279,8 @@ class _Conversation:
         unknown = sorted(set(request.events) - set(EVENTS))
         if unknown:
             raise ToolsearchdError(
-                "BAD_ARGUMENTS", f"no such events: {', '.join(unknown)}; there are {', '.join(EVENTS)}"
+                "BAD_ARGUMENTS",
+                f"no such events: {clipped(', '.join(unknown), 200)}; there are {', '.join(EVENTS)}",
             )
         session.listen(request.events)
         return session.ping() | {"events": sorted(session.events)}

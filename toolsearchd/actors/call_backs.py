@@ -90,6 +90,11 @@ class CallBacks:
                 "INDETERMINATE", f"the agent went away during its call: {_PERHAPS}"
             )
             waiting.ended.set()
+        self._send = _to_nobody  # it holds the session, which holds this
+
+
+def _to_nobody(_event: str, _fields: dict[str, Any]) -> bool:
+    return False
 
 
 def as_result(response: Any) -> dict[str, Any]:

@@ -1,5 +1,8 @@
 """Serves one person's connection on the control socket. Any number of requests, no hello.
 
+All that goes out is clean, whoever wrote it; what has to be judged as it is, a call's arguments, is JSON text
+with nothing hidden in it.
+
 Who ends the sending and reads on gets what was asked for first.
 """
 
@@ -19,6 +22,7 @@ from toolsearchd.actors.activity import Activity
 from toolsearchd.actors.approver import Approver, Person
 from toolsearchd.actors.peer import Peer
 from toolsearchd.actors.stream import PeerStalledError, PeerStream
+from toolsearchd.disclosure.gate import clean_error, clean_told
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.connection import ControlConnection, Refusal, event_frame
@@ -97,12 +101,12 @@ class ControlWire:
     ) -> None:
         answered = answer(request)
         fields = await answered if inspect.isawaitable(answered) else answered
-        stream.send_nowait(wire.result(request.id, fields))
+        stream.send_nowait(wire.result(request.id, clean_told(fields)))
 
     def _refuse(
         self, stream: PeerStream, wire: ControlConnection, request: ControlRequest, error: ToolsearchdError
     ) -> None:
-        stream.send_nowait(wire.error(request.id, error))
+        stream.send_nowait(wire.error(request.id, clean_error(error)))
 
     def _watch(self, stream: PeerStream) -> Callable[[], None]:
         return self._activity.subscribe(partial(self._send_event, stream, "activity"))
@@ -110,4 +114,4 @@ class ControlWire:
     def _send_event(self, stream: PeerStream, name: str, fields: dict[str, Any]) -> None:
         # An event is dropped, not queued, for a peer that leaves its replies unread.
         if stream.outbox_bytes <= self._limits.frame_bytes_before_hello:
-            stream.send_nowait(event_frame(name, fields))
+            stream.send_nowait(event_frame(name, clean_told(fields)))

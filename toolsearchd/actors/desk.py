@@ -18,6 +18,7 @@ from toolsearchd.actors.cataloger import Cataloger
 from toolsearchd.actors.evaluator import Evaluator
 from toolsearchd.actors.journal import Journal
 from toolsearchd.actors.manifest_files import ManifestFiles
+from toolsearchd.actors.orphans import Orphans
 from toolsearchd.actors.sessions import Sessions
 from toolsearchd.actors.standing import profile_findings
 from toolsearchd.actors.watcher import Watcher
@@ -27,6 +28,8 @@ from toolsearchd.disclosure.tokens import VOCABULARIES
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.guard import bugs
 from toolsearchd.protocol import messages
+
+_SHOWN = 20  # of findings of one kind: a screen or two
 
 
 class ServerDesk(Protocol):
@@ -48,7 +51,11 @@ class ControlDesk:
         sessions: Sessions,
         journal: Journal,
         manifests: ManifestFiles,
+        orphans: Orphans,
+        oddities: Sequence[Callable[[], list[dict[str, str]]]] = (),
     ) -> None:
+        self._orphans = orphans
+        self._oddities = oddities  # what the process itself finds odd about where it runs
         self._manifests = manifests
         self._watcher = watcher
         self._fleet = fleet
@@ -56,6 +63,7 @@ class ControlDesk:
         self._evaluator = evaluator
         self._sessions = sessions
         self._journal = journal
+        self._statm_fd = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
         self._started_at = time.monotonic()
 
     def answers(self) -> Mapping[type[messages.ControlRequest], Callable[[Any], Any]]:
@@ -93,10 +101,13 @@ class ControlDesk:
             "servers": dict(Counter(source.state for source in self._sources())),
             "tools": len(snapshot),
             "sessions": [session.summary() for session in self._sessions],
-            "memory_bytes": resident_bytes(),
+            "memory_bytes": resident_bytes(self._statm_fd),
             "config": {"file": str(self._watcher.config_file)},
             "sources": self._watcher.files(),
-            "problems": [str(problem) for problem in self._watcher.problems],
+            "problems": [
+                *(str(problem) for problem in self._watcher.problems),
+                *(finding["message"] for finding in self._odd_findings()),
+            ],
             "unanswered": self._journal.summary()["unanswered"],
         }
 
@@ -163,8 +174,11 @@ class ControlDesk:
             found += await findability(self._cataloger.snapshot, self._watcher.lexicon, limits)
         return {"findings": found}
 
+    def _odd_findings(self) -> list[dict[str, str]]:
+        return [finding for look in self._oddities for finding in look()]
+
     def findings(self) -> list[dict[str, str]]:
-        """What is odd about configs and servers."""
+        """What is odd about configs, servers and the process itself."""
         found = [
             {
                 "level": problem.level,
@@ -174,11 +188,13 @@ class ControlDesk:
             }
             for problem in self._watcher.problems
         ]
+        found += self._odd_findings()
         names = {source.name for source in self._sources()}
         found += profile_findings(self._watcher.settings.profiles, names)
         found += self._manifests.findings()
         found += _journal_findings(self._journal.summary())
         found += _bug_findings()
+        found += self._orphans.findings()
         for source in self._sources():
             found += _source_findings(source)
         return found
@@ -198,8 +214,9 @@ def _same_tools(indexed: Source | None, now: Source) -> bool:
     return indexed is not None and indexed.available and indexed.definitions is now.definitions
 
 
-def resident_bytes() -> int:
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
+def resident_bytes(statm_fd: int) -> int:
+    """`statm_fd`: /proc/self/statm, kept open so that status answers when no descriptor is left."""
+    pages = int(os.pread(statm_fd, 200, 0).split()[1])
     return pages * resource.getpagesize()
 
 
@@ -228,8 +245,17 @@ def _journal_findings(journal: dict[str, Any]) -> list[dict[str, str]]:
             "message": f"{_words_of(call)} by an earlier daemon, and its end is not known",
             "mend": "it may have happened: look at its effect before it is called again; nothing was resent",
         }
-        for call in journal["unanswered"]
+        for call in journal["unanswered"][-_SHOWN:]
     ]
+    if (more := len(journal["unanswered"]) - _SHOWN) > 0:
+        found.append(
+            {
+                "level": "warning",
+                "about": about,
+                "message": f"{more} more calls were sent by an earlier daemon, and their ends are not known",
+                "mend": "`toolsearchctl journal --step unanswered --limit 0` has them all",
+            }
+        )
     if journal["dropped"]:
         found.append(
             {

@@ -14,6 +14,8 @@ from collections.abc import Mapping
 import trio
 
 from toolsearchd.guard import guarded
+from toolsearchd.system import children
+from toolsearchd.system.marker import COMMAND
 
 log = logging.getLogger(__name__)
 
@@ -58,9 +60,9 @@ class Desktop:
         command += ["An agent's call waits for your approval", html.escape(text, quote=False)]
         try:
             with trio.fail_after(_PATIENCE_S):
-                done = await trio.run_process(
+                done = await children.run_process(
                     command,
-                    env=self._environ,
+                    env=self._environ | {COMMAND: "notification"},
                     stdin=subprocess.DEVNULL,
                     capture_stdout=True,
                     capture_stderr=True,

@@ -13,6 +13,7 @@ from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any
 
+import msgspec
 import trio
 
 from toolsearchd import guard
@@ -23,6 +24,7 @@ from toolsearchd.actors.hooks import Hooks
 from toolsearchd.actors.journal import Journal
 from toolsearchd.actors.sender import OnProgress, Sender
 from toolsearchd.actors.spill import Spill
+from toolsearchd.disclosure.sanitise import clean_json, clean_line
 from toolsearchd.dispatch.entry import Batch, Entry, EntryState, Outcome
 from toolsearchd.dispatch.failures import Failures
 from toolsearchd.dispatch.parallel import Footprint, may_join
@@ -109,7 +111,7 @@ class Dispatcher:
         """Takes a batch. Raises QUEUE_FULL or SHUTTING_DOWN; else `deliver` gets the reply, once."""
         if self._draining or self._nursery is None:
             raise ToolsearchdError("SHUTTING_DOWN", "the daemon is stopping and takes no new calls")
-        batch = caller.queue.submit(key, [request.name for request in requests])
+        batch = caller.queue.submit(key, [clean_line(request.name) for request in requests])
         caller.account.open(batch)
         self._queues.add(caller.queue)
         guard.start(
@@ -314,10 +316,14 @@ class Dispatcher:
 
 
 def _carried(outcome: Outcome) -> Outcome:
-    """With an error that a frame can carry: what a model or a server wrote may stand in it."""
-    if outcome.error is None or is_carried(outcome.error):
+    """With an error that is clean and that a frame can carry: what a model or a server wrote may stand in
+    it. A tool's own result in it has been cleaned before."""
+    if outcome.error is None:
         return outcome
-    return Outcome(error=representable(outcome.error), spilled=outcome.spilled)
+    words = {key: value for key, value in outcome.error.items() if key != "response"}
+    error = {**outcome.error, **clean_json(words)}
+    error = error if is_carried(error) else representable(error)
+    return msgspec.structs.replace(outcome, error=error)
 
 
 _SHUTDOWN = ToolsearchdError("INTERRUPTED", "the daemon stopped before this entry was sent; nothing happened")

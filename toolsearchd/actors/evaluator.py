@@ -27,11 +27,12 @@ from toolsearchd.config.settings import Settings
 from toolsearchd.config.tool_search import ToolSearch
 from toolsearchd.disclosure.dialects import DIALECTS
 from toolsearchd.disclosure.listing_steps import Count
-from toolsearchd.disclosure.texts import ToolTexts
+from toolsearchd.disclosure.texts import OwnTexts, ToolTexts
 from toolsearchd.disclosure.tokens import UncountedError, encoding_for, estimate_tokens, is_estimated
 from toolsearchd.disclosure.view import Assembled, View
 from toolsearchd.guard import guarded
 from toolsearchd.index.lexicon import Lexicon
+from toolsearchd.index.recent import Cache
 from toolsearchd.limits import Limits
 
 log = logging.getLogger(__name__)
@@ -71,11 +72,12 @@ class Evaluator:
         self._limits = limits
         self._overlays = Overlays(lambda: cataloger.snapshot, limits)
         self._overlays.on_laid = self._drop
-        self._views: dict[tuple[Grant, str, str, str, bool], View] = {}
-        self._assembled: dict[ViewKey, Assembled] = {}  # of the newest snapshot
+        self._views: dict[tuple[Grant, str, str, str, bool], View] = {}  # what was used last at the end
+        self._assembled = Cache[ViewKey, Assembled](limits.assembled_bytes)  # of the newest snapshot
         self._assembling: dict[ViewKey, trio.Event] = {}  # what some task is at
         self._in_use: dict[ViewKey, None] = {}  # recently assembled keys, newest last
         self._texts = ToolTexts()  # cleaned and shortened once per definition, for all views
+        self._own_texts: dict[str, OwnTexts] = {}  # by owner
         self._counts = counts
         self._work = trio.Event()
         self._settings_resolved: Settings | None = None
@@ -129,26 +131,31 @@ class Evaluator:
 
     async def lay(self, owner: str, definitions: tuple[Definition, ...]) -> None:
         """These are the owner's own tools; keys that name the owner see them, and nobody else does."""
+        self._own_texts[owner] = OwnTexts(self._texts, {definition.digest for definition in definitions})
         await self._overlays.lay(owner, definitions)
 
     def lift(self, owner: str) -> None:
         """The owner is gone."""
         self._overlays.lift(owner)
         self._drop(owner)
+        self._own_texts.pop(owner, None)
+        self._counts.forget(owner)
         self._in_use = {key: None for key in self._in_use if key.owner != owner}
 
     def _drop(self, owner: str) -> None:
         """What this owner saw is not what it would see now."""
         self._views = {cached: view for cached, view in self._views.items() if cached[3] != owner}
-        self._assembled = {key: found for key, found in self._assembled.items() if key.owner != owner}
+        self._assembled.drop([key for key in self._assembled if key.owner == owner])
         self._work.set()
 
     def view(self, key: ViewKey) -> View:
         """The key's view of the newest snapshot."""
         local_model = key.local_model and DIALECTS[key.dialect].settings_of is not None
         cached = (key.grant, key.dialect, key.profile, key.owner, local_model)
-        view = self._views.get(cached)
-        if view is None:
+        view = self._views.pop(cached, None)
+        if view is not None:
+            self._views[cached] = view
+        else:
             self._cataloger.want_analyzer(self._ranker(key))  # the config may have come to another one
             profile = self._settings().profiles.get(key.profile)
             view = self._views[cached] = View(
@@ -159,8 +166,10 @@ class Evaluator:
                 pins=profile.pins if profile else (),
                 limits=self._limits,
                 lexicon=self._lexicon(),
-                texts=self._texts,
+                texts=self._own_texts.get(key.owner, self._texts),
             )
+            while len(self._views) > self._limits.kept_views:
+                del self._views[next(iter(self._views))]
             self._work.set()
         return view
 
@@ -179,7 +188,7 @@ class Evaluator:
                 view = self.view(key)
                 assembled = await self._assemble(view, key)
                 if view is self.view(key):  # else a newer snapshot came meanwhile
-                    self._assembled[key] = assembled
+                    self._assembled.put(key, assembled)
             finally:
                 del self._assembling[key]
                 done.set()
@@ -191,9 +200,11 @@ class Evaluator:
         slices = Slices(self._limits.compile_slice_s)
         for _ in view.prepare():
             await slices.breathe()
-        wanted = view.texts_to_count((await self._counter(encoding, ()))[0])
+        if key.owner:
+            await self._count_shared(key, encoding)
+        wanted = view.texts_to_count((await self._counter(encoding, (), key.owner))[0])
         while True:
-            count, estimated = await self._counter(encoding, wanted)
+            count, estimated = await self._counter(encoding, wanted, key.owner)
             try:
                 for _ in view.weigh(count):
                     await slices.breathe()
@@ -205,6 +216,14 @@ class Evaluator:
                 )
             except UncountedError as missing:
                 wanted = [missing.text]
+
+    async def _count_shared(self, key: ViewKey, encoding: str) -> None:
+        """Counts what is not the owner's for all: what is counted for an owner goes with it."""
+        view, slices = self.view(msgspec.structs.replace(key, owner="")), Slices(self._limits.compile_slice_s)
+        for _ in view.prepare():
+            await slices.breathe()
+        known, _ = await self._counter(encoding, (), "")
+        await self._counter(encoding, view.texts_to_count(known), "")
 
     async def token_costs(self, key: ViewKey, encodings: Sequence[str]) -> dict[str, Any]:
         """What the key's tools and its view cost under each encoding; see `token_report`."""
@@ -227,10 +246,10 @@ class Evaluator:
             tokens: list[int] = []
             for at in range(0, len(texts), _COUNTED_AT_ONCE):
                 batch = texts[at : at + _COUNTED_AT_ONCE]
-                count, _ = await self._counter(encoding, batch)
+                count, _ = await self._counter(encoding, batch, key.owner)
                 tokens += map(count, batch)
                 await slices.breathe()
-            count, estimated = await self._counter(encoding, [*bridge, *shown])
+            count, estimated = await self._counter(encoding, [*bridge, *shown], key.owner)
             costs[encoding] = Costs(
                 schemas=tokens,
                 bridge=sum(map(count, bridge)),
@@ -240,10 +259,10 @@ class Evaluator:
             )
         return token_report(view, cut, costs)
 
-    async def _counter(self, encoding: str, texts: Sequence[str]) -> tuple[Count, bool]:
+    async def _counter(self, encoding: str, texts: Sequence[str], owner: str) -> tuple[Count, bool]:
         """What counts these texts, and whether it estimates."""
         try:
-            return await self._counts.known(encoding, texts), is_estimated(encoding)
+            return await self._counts.known(encoding, texts, owner), is_estimated(encoding)
         except WorkerError as error:
             log.error("tokens can't be counted, estimates serve: %s", error)
             return estimate_tokens, True

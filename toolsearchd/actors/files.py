@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
@@ -17,22 +18,30 @@ class UnreadableError(Exception):
     """Why the file was not read, in words for a person."""
 
 
+class NoRoomError(UnreadableError):
+    """The process has no descriptor or memory left: nothing is known about the file, ask again."""
+
+
+_EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+
+
 def read_config(path: Path, max_bytes: int) -> str | None:
-    """The text, or None where there is no such file. Raises `UnreadableError`."""
+    """The text, or None where there is no such file. Raises `UnreadableError`, `NoRoomError`."""
     try:
         # O_NONBLOCK: a FIFO or a device in the file's place must not hold us.
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as error:
-        raise UnreadableError(f"can't be opened: {getattr(error, 'strerror', error)}") from error
+        kind = NoRoomError if getattr(error, "errno", None) in _EXHAUSTED else UnreadableError
+        raise kind(f"can't be opened: {getattr(error, 'strerror', error)}") from error
     try:
         found = os.fstat(fd)
         if not stat.S_ISREG(found.st_mode):
             raise UnreadableError("is not a regular file; it is not read")
         if found.st_size > max_bytes:
             raise UnreadableError(f"has {found.st_size} bytes, at most {max_bytes} are read")
-        with os.fdopen(os.dup(fd), "rb") as file:
+        with os.fdopen(fd, "rb", closefd=False) as file:
             data = file.read(max_bytes + 1)
     except OSError as error:
         raise UnreadableError(f"can't be read: {error.strerror}") from error

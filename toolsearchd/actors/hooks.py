@@ -19,11 +19,14 @@ import trio
 
 from toolsearchd.actors.activity import Activity
 from toolsearchd.catalog.model import Tool
+from toolsearchd.config.secret_values import secrets_of_environment
 from toolsearchd.config.settings import Hook, Settings
 from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.dispatch.hooks import Answer, HookFault, HookKind, is_meant, read_answer
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.protocol.framing import ENCODING_ERRORS
+from toolsearchd.system import children
+from toolsearchd.system.marker import COMMAND
 from toolsearchd.values import representable
 
 log = logging.getLogger(__name__)
@@ -39,6 +42,7 @@ class Hooks:
         self._settings = settings
         self._activity = activity
         self._environ = dict(environ)
+        self._secrets = secrets_of_environment(environ)  # what a hook gets, and may say
 
     async def run_pre(self, who: Mapping[str, Any], tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
         """The arguments to go on with. `who`: session, client, profile. Raises DENIED where a hook blocks,
@@ -112,7 +116,8 @@ class Hooks:
             outcome=result,
         )
         if error is not None:
-            log.warning("the %s hook %s failed: %s", kind, _name_of(hook), error)
+            why = self._secrets.masked(str(error))
+            log.warning("the %s hook %s failed: %s", kind, _name_of(hook), why)
             if hook.on_error == "closed":
                 made = (
                     "the call was made, its result is kept back"
@@ -120,19 +125,19 @@ class Hooks:
                     else "nothing was sent"
                 )
                 raise ToolsearchdError(
-                    "HOOK_FAILED", f"the {kind} hook {_name_of(hook)} failed ({error}); {made}"
+                    "HOOK_FAILED", f"the {kind} hook {_name_of(hook)} failed ({why}); {made}"
                 )
         return answer
 
     async def _answer(self, kind: HookKind, hook: Hook, question: bytes) -> Answer:
         """Raises `HookFault` and OSError."""
         command = ["/bin/sh", "-c", hook.command] if isinstance(hook.command, str) else list(hook.command)
-        process = await trio.lowlevel.open_process(
+        process = await children.open_process(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=self._environ,
+            env=self._environ | {COMMAND: "hook"},
             start_new_session=True,
         )
         assert process.stdout is not None

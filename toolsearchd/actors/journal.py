@@ -8,6 +8,7 @@ first. A line that a crash tore stays torn; the next one begins on a line of its
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import secrets
@@ -15,13 +16,15 @@ import stat
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import trio
 
-from toolsearchd.actors.unanswered import NAMED, Unanswered, read_unanswered
+from toolsearchd.actors.unanswered import ENDED, NAMED, NAMED_FOR_S, STARTED, Unanswered, read_unanswered
 from toolsearchd.config.settings import Journal as JournalSettings
+from toolsearchd.disclosure.gate import clean_told
+from toolsearchd.disclosure.sanitise import visible
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.framing import ENCODING_ERRORS
@@ -31,6 +34,14 @@ log = logging.getLogger(__name__)
 
 Record = dict[str, Any]
 FILE = "journal.jsonl"
+_LOOKED_THROUGH_BYTES = 64 * 1024  # of a record, some milliseconds
+_EXACT = ("arguments",)  # as they were sent; what hides in them stands there as its escape
+
+
+class _Record(NamedTuple):
+    line: bytes
+    starts: bool = False  # it tells a call's start: on the disk even where the power fails
+    ends: str = ""  # the call whose end it tells
 
 
 class _Awaited:
@@ -60,10 +71,13 @@ class Journal:
         self._in_thread = in_thread
         self._limits = limits
         self.life = secrets.token_hex(4)  # of this daemon: the calls of another one begin with another word
-        self.unanswered: list[Unanswered] = []  # what earlier ones sent and never heard the end of
-        self._urgent = trio.Event()  # somebody waits for a record
-        self._send, self._receive = trio.open_memory_channel[bytes | _Awaited](limits.journal_records)
+        self._unanswered: list[Unanswered] = []  # what earlier ones sent and never heard the end of
+        self._named_at = now()
+        self._urgent = trio.Event()  # somebody waits for a record, or there is little room left
+        self._send, self._receive = trio.open_memory_channel[_Record | _Awaited](limits.journal_records)
         self._unsaid = 0  # dropped since the journal last said so
+        self._unsaid_ends: list[str] = []  # calls whose ends are among them: nobody shall think they had none
+        self._lost_ends = 0  # … how many more than can be told one by one
         self.dropped = 0
         self.error = ""  # why it can't be written; empty: it can
 
@@ -78,15 +92,25 @@ class Journal:
         }
 
     @property
+    def unanswered(self) -> list[Unanswered]:
+        """What earlier daemons sent and never heard the end of: for a day, then the journal alone has it."""
+        return self._unanswered if self._now() - self._named_at < NAMED_FOR_S else []
+
+    @property
     def writes_arguments(self) -> bool:
         return self._settings().arguments
 
     def record(self, step: str, fields: Record) -> None:
         """Never waits."""
+        record = _Record(
+            self._line(step, fields), step == STARTED, fields.get("call", "") if step == ENDED else ""
+        )
         try:
-            self._send.send_nowait(self._line(step, fields))
+            self._send.send_nowait(record)
         except trio.WouldBlock:
-            self._drop(1)
+            self._drop([record])
+        if self._send.statistics().current_buffer_used * 2 >= self._limits.journal_records:
+            self._urgent.set()
 
     async def wait_recorded(self, step: str, fields: Record) -> None:
         """Returns when the record is on the disk. Raises AUDIT_UNAVAILABLE; cancelled, the record may be
@@ -147,30 +171,30 @@ class Journal:
                 call.sent_at,
             )
             self.record(NAMED, msgspec.to_builtins(call))
-        self.unanswered = [*named, *new]
+        self._unanswered, self._named_at = [*named, *new], self._now()
 
-    def _come(self) -> list[bytes | _Awaited]:
-        found: list[bytes | _Awaited] = []
+    def _come(self) -> list[_Record | _Awaited]:
+        found: list[_Record | _Awaited] = []
         while True:
             try:
                 found.append(self._receive.receive_nowait())
             except trio.WouldBlock:
                 return found
 
-    async def _write(self, batch: list[bytes | _Awaited]) -> None:
-        unsaid = self._unsaid
-        lines = [item.line if isinstance(item, _Awaited) else item for item in batch]
-        if unsaid:
-            lines.insert(0, self._line("dropped", {"count": unsaid}))
+    async def _write(self, batch: list[_Record | _Awaited]) -> None:
+        unsaid, ends, lost_ends = self._unsaid, len(self._unsaid_ends), self._lost_ends
+        lines = [item.line for item in batch]
+        if unsaid:  # behind the starts of the calls that it names
+            place = len(lines) if ends or lost_ends else 0
+            lines.insert(place, self._line("dropped", self._dropped_fields()))
         awaited = [item for item in batch if isinstance(item, _Awaited)]
+        records = [item for item in batch if isinstance(item, _Record)]
+        sync = bool(awaited) or any(record.starts for record in records)
         settings = self._settings()
         try:
             with trio.CancelScope(shield=True):  # half a write is worth nothing to anybody
-                await self._in_thread(
-                    lambda: self._file.append(
-                        b"".join(lines), settings.max_bytes, settings.keep, sync=bool(awaited)
-                    )
-                )
+                data, append = b"".join(lines), self._file.append
+                await self._in_thread(lambda: append(data, settings.max_bytes, settings.keep, sync=sync))
         except OSError as error:
             why = error.strerror or str(error)
             if why != self.error:
@@ -180,27 +204,46 @@ class Journal:
                     why,
                 )
             self.error = why
-            self._drop(len(batch) - len(awaited))
+            self._drop(records)
         else:
             if self.error:
                 log.info("the journal %s is written again", self._file.path)
             self.error = ""
             self._unsaid -= unsaid
+            del self._unsaid_ends[:ends]
+            self._lost_ends -= lost_ends
         for item in awaited:
             item.error = self.error
             item.done.set()
 
-    def _drop(self, count: int) -> None:
-        self.dropped += count
-        self._unsaid += count
+    def _drop(self, records: list[_Record]) -> None:
+        self.dropped += len(records)
+        self._unsaid += len(records)
+        self._unsaid_ends += [record.ends for record in records if record.ends]
+        self._lost_ends += max(0, len(self._unsaid_ends) - self._limits.journal_records)
+        del self._unsaid_ends[self._limits.journal_records :]
+
+    def _dropped_fields(self) -> Record:
+        fields: Record = {"count": self._unsaid, "life": self.life}
+        if self._unsaid_ends:
+            fields["ended"] = self._unsaid_ends
+        if self._lost_ends:
+            fields["lost_ends"] = self._lost_ends
+        return fields
 
     def _line(self, step: str, fields: Record) -> bytes:
         at = datetime.fromtimestamp(self._now(), UTC).isoformat(timespec="milliseconds")
         record = {"at": at, "step": step, **fields}
         try:
-            return msgspec.json.encode(record) + b"\n"
+            msgspec.json.encode(record)
         except ENCODING_ERRORS:  # a model or a server wrote what is no JSON
             return msgspec.json.encode({key: _written(value) for key, value in record.items()}) + b"\n"
+        exact = {key: fields[key] for key in _EXACT if key in fields}
+        told = clean_told({**record, **dict.fromkeys(exact)}) | exact
+        line = msgspec.json.encode(told)
+        if len(line) > _LOOKED_THROUGH_BYTES and not line.isascii():
+            return json.dumps(told).encode() + b"\n"  # all that is not ASCII as escapes
+        return visible(line.decode()).encode() + b"\n"
 
 
 def _written(value: object) -> str:

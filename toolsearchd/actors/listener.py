@@ -1,7 +1,7 @@
 """Accepts connections on one socket, at most so many at a time, and gives each to `serve` in its own task.
 
-Whatever happens in a connection ends that connection only. Running out of descriptors is survived with one
-kept in reserve: the newcomer is accepted on it and closed, instead of the loop spinning on EMFILE.
+Whatever happens in a connection ends that connection only. Running out of descriptors is survived with a few
+kept in reserve: the newcomer is accepted on one and told BUSY, instead of the loop spinning on EMFILE.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 Serve = Callable[[socket.socket, Peer], Awaitable[None]]
 _EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
-_CHECK_BOUND_S = 5.0
+_RESERVED = 3  # one takes the newcomer, the others look at who it is (/proc)
 
 
 class Listener:
@@ -38,8 +38,10 @@ class Listener:
         self._sock = sock
         self._serve = serve
         self._most = most
-        self._reserve_fd = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-        self._closed = False
+        self._reserve: list[int] = []
+        self._told_scarce = False
+        self._keep_reserve()
+        self.is_closed = False
         self.open = 0
         self.refused = 0
         self.failed = 0
@@ -48,9 +50,8 @@ class Listener:
         """Until cancelled. The connections are cancelled with it."""
         try:
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._keep_bound)
                 task_status.started()
-                while not self._closed:
+                while not self.is_closed:
                     sock = await self._accept()
                     if sock is not None:
                         self._admit(sock, nursery)
@@ -58,13 +59,20 @@ class Listener:
                 await trio.sleep_forever()
         finally:
             self._sock.close()
-            os.close(self._reserve_fd)
+            self._lend_reserve()
 
     def close(self) -> None:
         """Accepts nothing more; what is connected stays."""
-        self._closed = True
+        self.is_closed = True
         trio.lowlevel.notify_closing(self._sock)
         self._sock.close()
+
+    def rebind(self) -> None:
+        """Listens at the path anew; what is connected stays. Raises as `RuntimeDir.bind`, and is as before
+        then."""
+        old, self._sock = self._sock, self._runtime_dir.bind(self.name)
+        trio.lowlevel.notify_closing(old)
+        old.close()
 
     async def _accept(self) -> socket.socket | None:
         try:
@@ -81,28 +89,55 @@ class Listener:
         return None
 
     def _shed(self) -> None:
-        """No descriptor is left: take the waiting connection on the reserve and close it."""
-        os.close(self._reserve_fd)
+        """No descriptor is left: take the waiting connection on the reserve and send it away."""
+        self._lend_reserve()
         try:
-            self._sock.accept()[0].close()
-            self.refused += 1
+            sock = self._sock.accept()[0]
         except OSError:
             pass  # it went by itself
+        else:
+            self._refuse(sock, ToolsearchdError("BUSY", "no file descriptor is left; try again later"))
         finally:
-            self._reserve_fd = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+            self._keep_reserve()
+
+    def _lend_reserve(self) -> None:
+        while self._reserve:
+            os.close(self._reserve.pop())
+
+    def _keep_reserve(self) -> None:
+        """As much of it as there is room for: another may have taken what was lent."""
+        try:
+            while len(self._reserve) < _RESERVED:
+                self._reserve.append(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
+        except OSError:
+            if not self._told_scarce:
+                log.warning("file descriptors are scarce: connections may be refused")
+            self._told_scarce = True
+        else:
+            self._told_scarce = False
 
     def _admit(self, sock: socket.socket, nursery: trio.Nursery) -> None:
-        peer = identify(sock)
+        self._lend_reserve()
+        try:
+            peer = identify(sock)
+        except OSError as error:
+            why = f"nobody can be looked at now ({error.strerror}); try again later"
+            self._refuse(sock, ToolsearchdError("BUSY", why))
+            return
+        finally:
+            self._keep_reserve()
         if peer.refusal:
             log.warning("refused pid %d on %s: %s", peer.pid, self.name, peer.refusal)
-            error = ToolsearchdError("NOT_ALLOWED", f"no session for {peer.refusal}")
+            self._refuse(sock, ToolsearchdError("NOT_ALLOWED", f"no session for {peer.refusal}"))
         elif self.open >= self._most:
-            error = ToolsearchdError("BUSY", f"{self.open} connections are open already; try again later")
+            why = f"{self.open} connections are open already; try again later"
+            self._refuse(sock, ToolsearchdError("BUSY", why))
         else:
             self.open += 1
             what = f"serving a connection on {self.name}"
             guard.start(nursery, what, self._serve_one, sock, peer)
-            return
+
+    def _refuse(self, sock: socket.socket, error: ToolsearchdError) -> None:
         self.refused += 1
         sock.setblocking(False)
         try:
@@ -120,13 +155,3 @@ class Listener:
         finally:
             self.open -= 1
             sock.close()
-
-    async def _keep_bound(self) -> None:
-        while True:
-            await trio.sleep(_CHECK_BOUND_S)
-            if self._closed or self._runtime_dir.holds(self.name):
-                continue
-            log.warning("%s was removed; binding it again", self._runtime_dir.path / self.name)
-            old, self._sock = self._sock, self._runtime_dir.bind(self.name)
-            trio.lowlevel.notify_closing(old)
-            old.close()

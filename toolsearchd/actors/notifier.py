@@ -22,6 +22,7 @@ class Notifier:
 
     def __init__(self, environ: dict[str, str]) -> None:
         self._address = environ.pop("NOTIFY_SOCKET", "")
+        self._sock: socket.socket | None = None
         period_us = environ.pop("WATCHDOG_USEC", "")
         pid = environ.pop("WATCHDOG_PID", str(os.getpid()))
         ours = period_us.isdigit() and pid == str(os.getpid())
@@ -31,13 +32,25 @@ class Notifier:
         """Lines such as `READY=1`. A notice that can't be delivered is logged, never raised."""
         if not self._address:
             return
-        address = "\0" + self._address[1:] if self._address.startswith("@") else self._address
         try:
-            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sock:
-                sock.connect(address)
-                sock.send("\n".join(lines).encode())
+            self._socket().send("\n".join(lines).encode())
         except OSError as error:
+            self._close()
             log.warning("systemd can't be notified: %s", error)
+
+    def _socket(self) -> socket.socket:
+        """Kept open: the watchdog is to be fed even when no descriptor is left."""
+        if self._sock is None:
+            address = "\0" + self._address[1:] if self._address.startswith("@") else self._address
+            self._sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
+            self._sock.setblocking(False)
+            self._sock.connect(address)
+        return self._sock
+
+    def _close(self) -> None:
+        if self._sock is not None:
+            self._sock.close()
+            self._sock = None
 
     def ready(self, status: str) -> None:
         self.send("READY=1", f"STATUS={status}")

@@ -6,7 +6,7 @@ catalog is laid under each overlay in the background, in slices; until then the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import msgspec
 
@@ -15,9 +15,11 @@ from toolsearchd.catalog.compile import MemoKey, SnapshotCompile
 from toolsearchd.catalog.model import Definition, Source
 from toolsearchd.catalog.snapshot import Snapshot
 from toolsearchd.guard import guarded
+from toolsearchd.index.analyzer import Analyzer, make_analyzer
 from toolsearchd.index.document import Analysis
 from toolsearchd.limits import Limits
 
+_KEPT_WORDS = 4_096  # read by the owners' analyzers: a session's 30 tools have some hundred
 SOURCE_NAME = "plugin"  # how listings and search call an agent's own tools
 
 
@@ -35,6 +37,8 @@ class Overlays:
         self._base = base
         self._limits = limits
         self._of: dict[str, _Overlay] = {}
+        self._like: Mapping[str, Analyzer] = {}
+        self._analyzers: dict[str, Analyzer] = {}
         self.on_laid: Callable[[str], None] = lambda _owner: None
 
     def snapshot(self, owner: str) -> Snapshot:
@@ -69,6 +73,15 @@ class Overlays:
         """The owner has no tools of its own any more."""
         self._of.pop(owner, None)
 
+    def _analyzers_like(self, shared: Mapping[str, Analyzer]) -> Mapping[str, Analyzer]:
+        """Equal ones, for all owners: what they keep of words is theirs, and little."""
+        if self._like is not shared:
+            self._like, self._analyzers = shared, {}
+            for name, analyzer in shared.items():
+                self._analyzers[name] = make_analyzer(name, analyzer.options)
+                self._analyzers[name].kept_words = _KEPT_WORDS
+        return self._analyzers
+
     def _is_new(self, overlay: _Overlay) -> bool:
         return overlay.base is self._base()
 
@@ -80,7 +93,10 @@ class Overlays:
             number += 1
             name = f"{SOURCE_NAME}-{number}"
         source = Source(name=name, kind="plugin", definitions=definitions)
-        work = SnapshotCompile(base, (*base.sources, source), analyzers=base.analyzers, memo=memo)
+        analyzers = self._analyzers_like(base.analyzers)
+        work = SnapshotCompile(
+            base.branch(analyzers), (*base.sources, source), analyzers=analyzers, memo=memo
+        )
         for _ in work.prepare():
             await slices.breathe()
         while work.step():

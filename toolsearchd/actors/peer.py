@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import struct
-from pathlib import Path
 from typing import NamedTuple
 
-SERVER_MARKER = "TOOLSEARCHD_SERVER"  # in the environment of every MCP server that the daemon starts
+from toolsearchd.system import looks, processes
+from toolsearchd.system.marker import MARKER
+from toolsearchd.system.processes import Process
+
 _UCRED = struct.Struct("3i")
 _MAX_ANCESTORS = 64
+_EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}  # ours, and no word about the process
 
 
 class Peer(NamedTuple):
@@ -21,7 +25,8 @@ class Peer(NamedTuple):
 
 def identify(sock: socket.socket) -> Peer:
     """SO_PEERCRED first: another user is refused before a byte is read. Then ancestry: an MCP server of
-    ours, or anything it started, must not drive the daemon that drives it."""
+    ours, or anything it started, must not drive the daemon that drives it. Raises OSError where no descriptor
+    is left to look at it: who can't be told from a server gets no session."""
     try:
         pid, uid, _ = _UCRED.unpack(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size))
     except OSError as error:
@@ -30,27 +35,43 @@ def identify(sock: socket.socket) -> Peer:
         return Peer(pid, uid, "another user's process")
     if pid == os.getpid():
         return Peer(pid, uid, "")
-    if os.getpid() in ancestors(pid) or _bears_marker(pid):
-        return Peer(pid, uid, "a process that descends from one of the daemon's own servers")
-    return Peer(pid, uid, "")
+    try:
+        refusal = _descends(pid)
+    except OSError as error:
+        if error.errno in _EXHAUSTED:
+            raise
+        refusal = f"a process of which can't be told what it is ({error.strerror})"
+    return Peer(pid, uid, refusal)
+
+
+def _descends(pid: int) -> str:
+    """Why a process of this user gets no session. One that is gone may have been anybody's; so may be one
+    that is not in this pid namespace, but then none of the daemon's servers started it. Raises OSError."""
+    if pid == 0:
+        return ""
+    climbed = _climb(pid)
+    if not climbed:
+        return "a process that has ended"
+    descends = any(p.parent == os.getpid() or looks.household.is_known(p) for p in climbed)
+    if descends or _bears_marker(pid):
+        return "a process that descends from one of the daemon's own servers"
+    return ""
 
 
 def ancestors(pid: int) -> list[int]:
     """Parents of `pid`, nearest first, as far as /proc tells."""
-    found: list[int] = []
-    while pid > 1 and len(found) < _MAX_ANCESTORS:
-        try:
-            # The command name stands in parentheses and may hold anything: what follows the last one counts.
-            pid = int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[1])
-        except (OSError, IndexError, ValueError):
-            break
-        found.append(pid)
+    return [process.parent for process in _climb(pid)]
+
+
+def _climb(pid: int) -> list[Process]:
+    """The process and its ancestors, nearest first. Raises OSError."""
+    found: list[Process] = []
+    while pid > 0 and len(found) < _MAX_ANCESTORS and (process := processes.read(pid)) is not None:
+        found.append(process)
+        pid = process.parent
     return found
 
 
 def _bears_marker(pid: int) -> bool:
-    try:
-        environ = Path(f"/proc/{pid}/environ").read_bytes()
-    except OSError:
-        return False
-    return f"{SERVER_MARKER}={os.getpid()}:".encode() in environ
+    prefix = f"{MARKER}={os.getpid()}:".encode()
+    return any(entry.startswith(prefix) for entry in processes.environment(pid))

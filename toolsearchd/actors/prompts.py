@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+from toolsearchd.disclosure.gate import clean_told
 from toolsearchd.disclosure.sanitise import clipped, visible
 from toolsearchd.dispatch.prompt import Prompt, Standing
 
@@ -13,18 +14,20 @@ _NOTICE_CHARS = 160  # of arguments in a notification
 
 
 def shown_prompt(prompt: Prompt, *, whole: bool, fits: bool = True) -> dict[str, Any]:
-    """`arguments` is the JSON text that would be sent, byte for byte; null where it is long, or does not
-    fit into a list beside the others, and not asked for by the approval's id (`whole`). No code is in it."""
+    """`arguments` is the JSON text that would be sent, with escapes for what hides in it: the same to JSON.
+    Null where it is long, or does not fit into a list beside the others, and not asked for by the approval's
+    id (`whole`). No code is in it."""
     question = prompt.question
     size = len(question.arguments)
-    return {
+    is_shown = whole or (fits and size <= _SHOWN_BYTES)
+    fields: dict[str, Any] = {
         "approval": prompt.id,
         "session": question.binding.session,
         "client": question.client,
         "profile": question.profile,
         "server": question.binding.server,
         "tool": question.public_name,
-        "arguments": question.arguments.decode() if whole or (fits and size <= _SHOWN_BYTES) else None,
+        "arguments": visible(question.arguments.decode()) if is_shown else None,
         "arguments_bytes": size,
         "rule": question.rule,
         "asked_at": _stamp(prompt.asked.wall),
@@ -35,6 +38,8 @@ def shown_prompt(prompt: Prompt, *, whole: bool, fits: bool = True) -> dict[str,
             "arguments": question.binding.arguments_digest,
         },
     }
+    shown: dict[str, Any] = clean_told(fields)
+    return shown
 
 
 def shown_permit(permit: Standing) -> dict[str, Any]:

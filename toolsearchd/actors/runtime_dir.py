@@ -1,21 +1,23 @@
-"""Owns the runtime directory: the lock that makes the daemon the only one, and the two sockets in it.
+"""Owns the runtime directory: the claim that makes the daemon the only one in it, and the two sockets.
 
-The lock file is held for life and never unlinked, so a second daemon can tell a live one from a dead one.
-A stale socket is removed only under the lock, and only if it is a socket of ours.
+A stale socket is removed only while the claim stands, only if it is a socket of ours and nobody listens at
+it. While another daemon has the place nothing is bound and nothing removed.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 import socket
 import stat
+import struct
 from pathlib import Path
 
+from toolsearchd.actors.claim import Claim
 from toolsearchd.errors import ToolsearchdError
 
 BACKLOG = 128
 LISTEN_FDS_START = 3  # sd_listen_fds(3)
+_UCRED = struct.Struct("3i")
 
 
 class RuntimeDir:
@@ -23,62 +25,45 @@ class RuntimeDir:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._lock_fd = -1
+        self.claim = Claim(path, "runtime directory")
         self._bound: dict[str, tuple[int, int]] = {}  # name → device and inode of the socket file
 
     def acquire(self) -> None:
         try:
-            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            os.chmod(self.path, 0o700)
+            self.claim.take()
         except OSError as error:
             raise ToolsearchdError(
                 "BAD_CONFIG", f"the runtime directory {self.path} can't be made: {error.strerror}"
             ) from error
-        self._lock_fd = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(self._lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            owner = os.pread(self._lock_fd, 32, 0).decode("ascii", "replace").strip()
-            os.close(self._lock_fd)
-            self._lock_fd = -1
-            raise ToolsearchdError(
-                "ALREADY_RUNNING", f"already running (pid {owner or 'unknown'}) in {self.path}"
-            ) from None
-        os.ftruncate(self._lock_fd, 0)
-        os.pwrite(self._lock_fd, f"{os.getpid()}\n".encode(), 0)
 
     def release(self) -> None:
-        if self._lock_fd >= 0:
-            os.close(self._lock_fd)
-            self._lock_fd = -1
+        self.claim.release()
 
     def bind(self, name: str) -> socket.socket:
-        """A listening socket at `name` in the directory; a stale one there is removed first."""
+        """A listening socket at `name` in the directory; a stale one there is removed first. Raises
+        ALREADY_RUNNING where somebody listens there, BAD_CONFIG where it can't be bound."""
         path = self.path / name
-        try:
-            found = path.lstat()
-        except FileNotFoundError:
-            pass
-        else:
-            if not stat.S_ISSOCK(found.st_mode) or found.st_uid != os.getuid():
-                raise ToolsearchdError(
-                    "BAD_CONFIG", f"{path} exists and is not a socket of yours; move it away"
-                )
-            path.unlink()
+        if not self.claim.stands():
+            raise ToolsearchdError("BAD_CONFIG", f"{self.path / 'lock'} is not ours; {path} is not bound")
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
+            _clear(path)
             sock.bind(str(path))
+            os.chmod(path, 0o600)
+            made = path.lstat()
+            sock.listen(BACKLOG)
         except OSError as error:
             sock.close()
+            hint = ""
+            if len(os.fsencode(path)) > 107:
+                hint = "; a socket's path has at most 107 bytes, give a shorter --runtime-dir"
             raise ToolsearchdError(
-                "BAD_CONFIG",
-                f"{path} can't be bound: {error.strerror or error}; a socket's path has at most 107 bytes, "
-                f"give a shorter --runtime-dir",
+                "BAD_CONFIG", f"{path} can't be bound: {error.strerror or error}{hint}"
             ) from error
-        os.chmod(path, 0o600)
-        made = path.lstat()
+        except ToolsearchdError:
+            sock.close()
+            raise
         self._bound[name] = (made.st_dev, made.st_ino)
-        sock.listen(BACKLOG)
         sock.setblocking(False)
         return sock
 
@@ -94,6 +79,34 @@ class RuntimeDir:
         except OSError:
             return False
         return (found.st_dev, found.st_ino) == self._bound[name]
+
+    def tighten(self, name: str) -> None:
+        """The socket's mode as it was made, where the path leads to it. Raises OSError."""
+        path = self.path / name
+        if name in self._bound and self.holds(name) and stat.S_IMODE(path.lstat().st_mode) != 0o600:
+            os.chmod(path, 0o600)
+
+
+def _clear(path: Path) -> None:
+    """Removes a socket of ours at which nobody listens. Raises ALREADY_RUNNING, BAD_CONFIG and OSError."""
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return
+    if not stat.S_ISSOCK(found.st_mode) or found.st_uid != os.getuid():
+        raise ToolsearchdError("BAD_CONFIG", f"{path} exists and is not a socket of yours; move it away")
+    os.chmod(path, 0o600)  # a mode that keeps us out would make a live one look stale
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.setblocking(False)
+        try:
+            probe.connect(str(path))
+            pid = _UCRED.unpack(probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size))[0]
+        except BlockingIOError:
+            pid = 0  # its backlog is full: somebody is there
+        except (ConnectionRefusedError, FileNotFoundError):
+            path.unlink(missing_ok=True)
+            return
+    raise ToolsearchdError("ALREADY_RUNNING", f"pid {pid or 'unknown'} listens at {path} already")
 
 
 def activated_sockets(environ: dict[str, str]) -> dict[str, socket.socket]:

@@ -21,7 +21,7 @@ from toolsearchd.actors.evaluator import Evaluator, ViewKey
 from toolsearchd.actors.peer import Peer
 from toolsearchd.actors.sender import OnProgress
 from toolsearchd.actors.shelf import Shelf
-from toolsearchd.actors.standing import Standing, Told
+from toolsearchd.actors.standing import Standing, Told, check_own_name
 from toolsearchd.catalog.model import Tool
 from toolsearchd.disclosure.dialects import DIALECTS
 from toolsearchd.disclosure.dialects.base import Answer, Calls, Verb
@@ -170,6 +170,8 @@ class Session:
             tool = view.tool_named(name)
             if tool is not None:
                 self._shown[tool.public_name] = tool.definition.digest
+                if len(self._shown) > self._limits.shown_tools:
+                    del self._shown[next(iter(self._shown))]
         self._activity.publish(
             "describe", session=self.session_id, client=self.client, tools=list(answer.described)
         )
@@ -223,7 +225,10 @@ class Session:
         model: str | None = None,
         refresh: bool = False,
     ) -> dict[str, Any]:
-        """What the model is to see. The text given before stands until something real changes."""
+        """What the model is to see. The text given before stands until something real changes. Raises
+        BAD_ARGUMENTS for a name that is too long."""
+        for name, field in ((encoding, "encoding"), (model, "model")):
+            check_own_name(name, field, self._limits)
         told = self._told.updated(context_length=context_length, encoding=encoding, model=model)
         key, choice = self._key_under(self.standing, told)
         await self._shelf.sort(key)
@@ -390,6 +395,7 @@ class Session:
     def close(self) -> None:
         """The peer is gone: what waits is interrupted, what runs goes on to its end, unheard."""
         self.emit = self.ask = self.client_side = None
+        self._held = None
         self._shelf.close()
         self._dispatcher.leave(self)
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import msgspec
+
 from toolsearchd import __version__
 from toolsearchd.actors.activity import Activity
 from toolsearchd.actors.approver import Approver
@@ -14,9 +16,10 @@ from toolsearchd.actors.dispatcher import Dispatcher
 from toolsearchd.actors.evaluator import Evaluator
 from toolsearchd.actors.peer import Peer
 from toolsearchd.actors.session import Session
-from toolsearchd.actors.standing import Standing, Told, key_of, standing_of
+from toolsearchd.actors.standing import Standing, Told, checked_hello, key_of, standing_of
 from toolsearchd.config.settings import Settings
 from toolsearchd.disclosure.dialects import DIALECTS
+from toolsearchd.disclosure.gate import clean_told
 from toolsearchd.disclosure.manifest import Manifest
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.guard import guarded
@@ -66,11 +69,12 @@ class Sessions:
             ) from None
 
     async def open(self, hello: Hello, peer: Peer) -> Session:
-        """A session for this hello. Raises BAD_ARGUMENTS for a dialect or disclosure that does not exist, and
-        BAD_CONFIG for a profile's options that its dialect refuses.
+        """A session for this hello. Raises BAD_ARGUMENTS for a dialect or disclosure that does not exist and
+        for a name or place that is too long, and BAD_CONFIG for a profile's options that its dialect refuses.
 
         May wait: the first session of a dialect with an index of its own has that compiled.
         """
+        hello = checked_hello(hello, self._limits)
         standing = self._standing_of(hello)
         told = Told(context_length=hello.context_length, encoding=hello.encoding, model=hello.model)
         its_key = partial(key_of, hello, environment=self._disclosure, manifests=self._manifests)
@@ -92,7 +96,12 @@ class Sessions:
         )
         session.options = options
         if hello.tools and not hello.mcp:  # the door's clients have no way to be called back
-            await session.set_tools(hello.tools)
+            try:
+                await session.set_tools(hello.tools)
+            except BaseException:  # what was begun for it must not stay
+                session.close()
+                raise
+            session.hello = msgspec.structs.replace(hello, tools=None)  # the session has them as its own
         self._open[session.session_id] = session
         for warning in session.warnings:
             log.warning("%s (%s): %s", session.session_id, session.client, warning)
@@ -109,7 +118,7 @@ class Sessions:
     def welcome(self, session: Session) -> dict[str, Any]:
         limits = self._limits
         options = {} if session.options is None else {"options": session.options}
-        return {
+        welcome: dict[str, Any] = {
             "session": session.session_id,
             "protocol": PROTOCOL,
             "version": __version__,
@@ -126,6 +135,7 @@ class Sessions:
                 "entries_per_call": limits.entries_per_call,
             },
         }
+        return clean_told(welcome)  # type: ignore[no-any-return]
 
     def broadcast(self, event: str, fields: dict[str, Any]) -> None:
         for session in self:

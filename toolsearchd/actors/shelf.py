@@ -59,6 +59,7 @@ class Shelf:
     def close(self) -> None:
         """The agent is gone."""
         self._closed = True
+        self._given, self.tools = (), OwnTools()
         self.call_backs.close()
         self._evaluator.lift(self._owner)
 

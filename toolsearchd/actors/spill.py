@@ -21,9 +21,11 @@ import msgspec
 import trio
 
 from toolsearchd.actors.account import Claim
+from toolsearchd.actors.private_file import open_private
+from toolsearchd.disclosure.gate import clean_message
 from toolsearchd.disclosure.sanitise import clean_result
 from toolsearchd.dispatch.entry import Outcome, Parked
-from toolsearchd.dispatch.results import cleaned, clipped, text_bytes, whole_text
+from toolsearchd.dispatch.results import clipped, text_bytes, whole_text
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.framing import ENCODING_ERRORS, is_carried
@@ -100,22 +102,23 @@ class Spill:
     async def _fitted(
         self, session: str, outcome: Outcome, result: dict[str, Any], claim: Claim | None
     ) -> Outcome:
+        """What is kept in a file is as clean as what is told: who reads on there may be a model, too."""
         size, where = _size(result), None
         is_gone = claim.is_gone if claim is not None else _never
         if claim is not None:
             claim.came(size)
         if size <= _INLINE_BYTES:
-            result = cleaned(result, clean_result)
+            result = clean_message(result)
         else:
             async with self._large:
+                result = await self._in_thread(partial(clean_message, result))
                 text_size = text_bytes(result)
                 if text_size > self._limits.result_text_bytes:
                     text = whole_text(result).encode("utf-8", "replace")
                     where = await self._keep(session, text, is_gone)
                     marker = partial(_marker, text_size, where)
                     result = clipped(result, self._limits.result_text_bytes, marker)
-                    size = _size(result)
-                result = await self._in_thread(partial(cleaned, result, clean_result))
+                size = _size(result)
         if claim is None or claim.keeps(size):
             return _with(outcome, result, where)
         async with self._large:
@@ -273,7 +276,10 @@ class Spill:
                 "BAD_ARGUMENTS", "`offset` counts bytes from 0, `limit` takes 4 of them or more"
             )
         try:
-            with found.path.open("rb") as file:
+            file = open_private(found.path)
+            if file is None:
+                raise FileNotFoundError("it is gone")
+            with file:
                 file.seek(offset)
                 data = file.read(count)
         except OSError as error:

@@ -14,6 +14,8 @@ from toolsearchd.config.profile import Profile
 from toolsearchd.disclosure.dialects import DIALECTS
 from toolsearchd.disclosure.manifest import Manifest, Model
 from toolsearchd.disclosure.precedence import Choice, choose
+from toolsearchd.errors import ToolsearchdError
+from toolsearchd.limits import Limits
 from toolsearchd.protocol.messages import Hello
 
 DEFAULT_PROFILE = "default"
@@ -45,6 +47,35 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     how: Profile | None
     may_decide: bool = False  # every one of its profiles lets it answer its own approvals
     warnings: tuple[str, ...] = ()
+
+
+def checked_hello(hello: Hello, limits: Limits) -> Hello:
+    """The hello as it may be held: its client's name clipped. Raises BAD_ARGUMENTS for what is too long."""
+    for field in ("profile", "model", "provider", "api", "encoding", "dialect", "disclosure", "listing"):
+        check_own_name(getattr(hello, field), field, limits)
+    if hello.base_url is not None and len(hello.base_url) > limits.path_chars:
+        raise _too_long("base_url", len(hello.base_url), limits.path_chars, "characters")
+    roots = hello.roots or []
+    if len(roots) > limits.own_names:
+        raise _too_long("roots", len(roots), limits.own_names, "directories")
+    for field, place in (("cwd", hello.cwd), *(("roots", root) for root in roots)):
+        if place is None:
+            continue
+        if len(place) > limits.path_chars:
+            raise _too_long(field, len(place), limits.path_chars, "characters")
+        if (depth := len(PurePath(place).parts)) > limits.path_depth:
+            raise _too_long(field, depth, limits.path_depth, "levels")
+    return msgspec.structs.replace(hello, client=hello.client[: limits.own_name_chars])
+
+
+def check_own_name(name: str | None, field: str, limits: Limits) -> None:
+    """Raises BAD_ARGUMENTS for a name, of a model for example, that is longer than any is."""
+    if name is not None and len(name) > limits.own_name_chars:
+        raise _too_long(field, len(name), limits.own_name_chars, "characters")
+
+
+def _too_long(field: str, length: int, most: int, what: str) -> ToolsearchdError:
+    return ToolsearchdError("BAD_ARGUMENTS", f"{field}: {length} {what}; {most} are accepted", field=field)
 
 
 def standing_of(hello: Hello, profiles: Mapping[str, Profile], servers: Collection[str]) -> Standing:

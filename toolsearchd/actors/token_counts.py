@@ -23,6 +23,7 @@ log = logging.getLogger(__name__)
 ESTIMATE = "estimate"  # stands for every encoding that has no vocabulary here
 _MAX_FILE_BYTES = 8 * 1024 * 1024  # four times what a full one has
 _QUIET_S = 5.0  # after something was learnt: a start learns server by server
+MOST_OWN = 4_096  # counts of one owner, some 100 tools'; more where its listing needs them
 _BATCH = 1_000  # texts of a request: the loop is held for 2 ms, the worker for 0.1 s
 
 
@@ -31,6 +32,7 @@ class TokenCounts:
         self._worker = worker
         self._dir = state_dir / "tokens"
         self._counts: dict[str, KnownCounts] = {}
+        self._own: dict[str, dict[str, KnownCounts]] = {}  # by owner: of texts that are nobody else's
         self._unsaved: set[str] = set()
         self._learnt = trio.Event()
 
@@ -47,21 +49,32 @@ class TokenCounts:
             with trio.CancelScope(shield=True):
                 await self._save()
 
-    async def known(self, encoding: str, texts: Sequence[str]) -> KnownCounts:
-        """Counts that hold those of all `texts`. Raises `WorkerError`."""
+    async def known(self, encoding: str, texts: Sequence[str], owner: str = "") -> KnownCounts:
+        """Counts that hold those of all `texts`. Raises `WorkerError`.
+
+        `owner`: what is counted now is kept for it, in memory, until it is forgotten.
+        """
         encoding = encoding if encoding in VOCABULARIES else ESTIMATE
         counts = self._counts.get(encoding)
         if counts is None:
             counts = await self._opened(encoding)
+        if owner:
+            own = self._own.setdefault(owner, {})
+            counts = own.setdefault(encoding, KnownCounts(fingerprint(encoding), most=MOST_OWN, below=counts))
         counts.make_room(len(texts))
         for at in range(0, len(texts), _BATCH):
             batch = counts.unknown(texts[at : at + _BATCH])
             if batch:
                 request = CountTokens(encoding, [whole_characters(text) for text in batch])
                 counts.learn(batch, await self._worker.ask(request, list[int]))
-                self._remember(encoding)
+                if not owner:
+                    self._remember(encoding)
             await trio.lowlevel.checkpoint()
         return counts
+
+    def forget(self, owner: str) -> None:
+        """The owner is gone."""
+        self._own.pop(owner, None)
 
     def _remember(self, encoding: str) -> None:
         if not is_estimated(encoding):  # estimates are not worth keeping

@@ -7,6 +7,7 @@ no more, may have happened: it is named, and nothing is sent again.
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,8 +15,8 @@ from typing import Any
 
 import msgspec
 
-STARTED, APPROVED, ENDED, NAMED = "sent", "approved", "call", "unanswered"
-_NAMED_FOR = timedelta(hours=24)  # in `status` and `doctor`; the journal keeps it as long as all else
+STARTED, APPROVED, ENDED, NAMED, DROPPED = "sent", "approved", "call", "unanswered", "dropped"
+NAMED_FOR_S = 86400.0  # in `status` and `doctor`; the journal keeps it as long as all else
 _CHUNK_BYTES = 1 << 16
 
 
@@ -43,6 +44,9 @@ class _Line(msgspec.Struct):
     sent_at: str = ""
     sent: bool = True
     digests: dict[str, str] = {}
+    life: str = ""  # of a daemon that dropped records:
+    ended: list[str] = []  # calls whose ends are among them
+    lost_ends: int = 0  # … and how many more, of which nobody knows
 
 
 _decoder = msgspec.json.Decoder(_Line)
@@ -58,8 +62,16 @@ def read_unanswered(
     """
     open_calls: dict[str, Unanswered] = {}
     named: dict[str, Unanswered] = {}
-    since = (datetime.fromtimestamp(now, UTC) - _NAMED_FOR).isoformat(timespec="milliseconds")
+    since = (datetime.fromtimestamp(now, UTC) - timedelta(seconds=NAMED_FOR_S)).isoformat(
+        timespec="milliseconds"
+    )
     for line in _lines(list(files), max_bytes):
+        if line.step == DROPPED:
+            for call in line.ended:
+                open_calls.pop(call, None)
+            if line.lost_ends:  # any of the life's may have ended by then: nothing is claimed
+                of_life = f"{line.life}-"
+                open_calls = {call: its for call, its in open_calls.items() if not call.startswith(of_life)}
         if not line.call or line.call.startswith(f"{life}-"):
             continue
         if line.step in (STARTED, APPROVED):
@@ -102,6 +114,9 @@ def _lines(files: list[Path], max_bytes: int) -> Iterator[_Line]:
 
 def _raw_lines(path: Path, start: int) -> Iterator[bytes]:
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise PermissionError(f"{path} is not a regular file")
     with os.fdopen(fd, "rb", buffering=_CHUNK_BYTES) as file:
         file.seek(start)
         yield from file

@@ -8,7 +8,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from toolsearchd.actors.files import UnreadableError, is_blank, read_config
+from toolsearchd.actors.files import NoRoomError, UnreadableError, is_blank, read_config
 from toolsearchd.config.document import problem_at
 from toolsearchd.config.model import Problem
 from toolsearchd.guard import guarded
@@ -40,6 +40,7 @@ class WatchedFile(Generic[T]):
         self.is_wanted = wanted  # a person named it: it is a problem when it never existed, too
         self.instead = "nothing of it is in force"  # what holds while no state of it is known
         self.is_fading = False  # there is nothing, and the grace before that is told runs
+        self.must_retry = False  # it could not be looked at for want of descriptors
         self._nothing = nothing
         self._seen: tuple[bytes, object] | None = None
         self._absence: str | None = (
@@ -55,8 +56,12 @@ class WatchedFile(Generic[T]):
 
     def look(self, parse: Parse[T], *, max_bytes: int, grace_s: float, now: float, context: object) -> None:
         """Reads the file; parses it where its content, or `context`, is another than last time."""
+        self.must_retry = False
         try:
             text = read_config(self.path, max_bytes)
+        except NoRoomError:
+            self.must_retry = True  # that is no word about the file: everything stays as it is
+            return
         except UnreadableError as error:
             self._note_presence()
             self._seen = None

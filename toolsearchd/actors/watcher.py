@@ -41,6 +41,7 @@ from toolsearchd.index.lexicon import Lexicon
 log = logging.getLogger(__name__)
 
 _STEP_MS = 50  # between two looks at inotify: at 20 ms an idle daemon spends twice the CPU
+_RETRY_S = 0.5  # where no descriptor was left to read a file with
 _LONGEST_SETTLE_S = 2.0  # a file that is written all the time is read all the same
 _KEY_BYTES = 32
 
@@ -264,6 +265,8 @@ class Watcher:
                 self.load_now()
                 if watch_points(self._paths()) != self._points:
                     self._rearm.set()
+                if any(file.must_retry for file in self._files()):
+                    nursery.start_soon(self._mark_dirty_after, _RETRY_S)
                 if any(file.is_fading for file in self._files()):
                     nursery.start_soon(self._mark_dirty_after, self.settings.limits.deleted_grace_s)
 

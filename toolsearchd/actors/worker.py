@@ -18,6 +18,7 @@ import trio
 
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.framing import FrameDecoder, encode_frame
+from toolsearchd.system import children
 from toolsearchd.worker import MAX_FRAME_BYTES, WorkerRequest
 
 log = logging.getLogger(__name__)
@@ -92,12 +93,14 @@ class Worker:
         ours, theirs = socket.socketpair()
         with theirs:
             # -I: neither PYTHON* variables nor the working directory decide what is imported.
-            self._process = subprocess.Popen(
-                [sys.executable, "-I", "-m", "toolsearchd.worker"],
-                stdin=theirs.fileno(),
-                stdout=theirs.fileno(),
-                env=self._environ,
-            )
+            with children.starting():
+                self._process = subprocess.Popen(
+                    [sys.executable, "-I", "-m", "toolsearchd.worker"],
+                    stdin=theirs.fileno(),
+                    stdout=theirs.fileno(),
+                    env=self._environ,
+                )
+                children.adopt(self._process)
         self._frames = FrameDecoder(MAX_FRAME_BYTES)
         self._stream = trio.SocketStream(trio.socket.from_stdlib_socket(ours))
         log.debug("worker process %d started", self._process.pid)

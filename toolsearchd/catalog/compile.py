@@ -5,7 +5,6 @@ from __future__ import annotations
 import heapq
 from bisect import bisect_left
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
 from typing import Any
 
 import msgspec
@@ -15,6 +14,7 @@ from pyroaring import BitMap
 from toolsearchd.catalog.model import Definition, Source, Tool
 from toolsearchd.catalog.naming import hermes_name, public_name
 from toolsearchd.catalog.snapshot import Snapshot, document_digest
+from toolsearchd.globs import matches_glob
 from toolsearchd.index.analyzer import Analyzer
 from toolsearchd.index.builder import Compile, compacted, empty_index
 from toolsearchd.index.document import Analysis, Document
@@ -312,7 +312,7 @@ def aliases_for(source: Source, tool: str) -> tuple[str, ...]:
     """The user's extra words for this tool: those of every glob that matches it."""
     if not source.aliases:
         return ()
-    return tuple(word for glob, words in source.aliases if fnmatchcase(tool, glob) for word in words)
+    return tuple(word for glob, words in source.aliases if matches_glob(tool, glob) for word in words)
 
 
 def _same_documents(before: Source, now: Source) -> bool:

@@ -22,8 +22,10 @@ DEEP_KEY = b'"x-toolsearchd-cut"'
 DEEP_MARK = b"{" + DEEP_KEY + b":true}"  # stands where `clip_depth` took a subtree out
 ENVELOPE_DEPTH = 8  # levels of a tools/list answer around a tool's own schema
 
-_STRINGS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
-_BRACKETS_AND_STRINGS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]', re.DOTALL)
+# One that never ends goes to the end of the text: else each quote in it would begin another search.
+_STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)'
+_STRINGS = re.compile(_STRING, re.DOTALL)
+_BRACKETS_AND_STRINGS = re.compile(_STRING + rb"|[\[\]{}]", re.DOTALL)
 _STEP = np.zeros(256, np.int8)
 _STEP[[ord("{"), ord("[")]] = 1
 _STEP[[ord("}"), ord("]")]] = -1

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 import msgspec
 from pyroaring import BitMap
 
 from toolsearchd.catalog.model import Source, Tool
+from toolsearchd.globs import matches_glob
 
 if TYPE_CHECKING:
     from toolsearchd.catalog.snapshot import Snapshot
@@ -75,7 +75,7 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True):
         return self.tools == ALL and all(grant.has_all_tools for grant in self.narrower)
 
     def _allows_server(self, name: str) -> bool:
-        return any(fnmatchcase(name, glob) for glob in self.servers) and all(
+        return any(matches_glob(name, glob) for glob in self.servers) and all(
             grant._allows_server(name) for grant in self.narrower
         )
 
@@ -83,4 +83,4 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True):
 def matches_tool(globs: Iterable[str], tool: Tool) -> bool:
     """Does a glob match the tool's own name, `server/tool` or the public name?"""
     forms = (tool.name, f"{tool.server}/{tool.name}", tool.public_name)
-    return any(fnmatchcase(form, glob) for glob in globs for form in forms)
+    return any(matches_glob(form, glob) for glob in globs for form in forms)

@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from fnmatch import fnmatchcase
 from hashlib import blake2b
 from typing import Literal, NamedTuple
+
+from toolsearchd.globs import matches_glob
 
 PUBLIC_CHARS = 64  # what providers accept as a function's name
 DOOR_CHARS = 40  # clients put a prefix of their own before it, and some cap the whole at 64
@@ -123,8 +124,8 @@ def keeps(tool: str, include: Sequence[str] | None, exclude: Sequence[str] = ())
     `include`, even an empty one, beats `exclude`.
     """
     if include is not None:
-        return any(fnmatchcase(tool, pattern) for pattern in include)
-    return not any(fnmatchcase(tool, pattern) for pattern in exclude)
+        return any(matches_glob(tool, pattern) for pattern in include)
+    return not any(matches_glob(tool, pattern) for pattern in exclude)
 
 
 def filter_tools(
@@ -149,7 +150,7 @@ def near_names(name: str, candidates: Iterable[str], n: int = 3) -> list[str]:
     by_words = sorted(candidates, key=lambda candidate: (-_word_overlap(wanted_words, candidate), candidate))
     scored = []
     for candidate in by_words[:200]:
-        low = candidate.lower()
+        low = candidate.lower()[-2 * PUBLIC_CHARS :]
         spelling = max(
             difflib.SequenceMatcher(None, wanted, form).ratio() for form in (low, low.rsplit("__", 1)[-1])
         )

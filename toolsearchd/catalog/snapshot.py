@@ -106,6 +106,24 @@ class Snapshot:
             },
         )
 
+    def branch(self, analyzers: Mapping[str, Analyzer]) -> Snapshot:
+        """The same catalog, for a compile whose words are not to stay in what this one shares with the next.
+
+        `analyzers`: equal to those that made its indexes.
+        """
+        return Snapshot(
+            generation=self.generation,
+            sources=self.sources,
+            tools=self.tools,
+            digests=self.digests,
+            by_public=self.by_public,
+            docs_of=self.docs_of,
+            catalog_order=self.catalog_order,
+            name_order=self.name_order,
+            indexes={name: index.branch() for name, index in self.indexes.items()},
+            analyzers=analyzers,
+        )
+
     def __len__(self) -> int:
         """Number of tools."""
         return len(self.catalog_order)
@@ -147,7 +165,7 @@ class Snapshot:
         if index is None or not name:
             return None
         readings = [index.named(name.lower()) if self.indexes.get("default") is index else ()]
-        readings += [self._pair(server, tool) for server, tool in _pairs(name)]
+        readings += [self._pair(name[:at], name[at + 1 :]) for at in self._ends_of_servers(name)]
         if name.lower().startswith("mcp_"):
             readings.append(self._single_underscores(name[4:]))
         readings.append(index.bearing(name.lower()))
@@ -191,6 +209,12 @@ class Snapshot:
         assert tool is not None
         return tool
 
+    def _ends_of_servers(self, name: str) -> Iterator[int]:
+        """Where `server/tool` or `server:tool` may be parted; longer names of servers are not looked for."""
+        for at, character in enumerate(name[:512]):
+            if character in "/:" and name[:at] in self.docs_of:
+                yield at
+
     def _pair(self, server: str, tool: str) -> tuple[int, ...]:
         doc = self.by_public.get(public_name(server, tool))
         return () if doc is None else (doc,)
@@ -203,13 +227,6 @@ class Snapshot:
                 if rest.startswith(f"{server}_"):
                     found.extend(self._pair(source.name, rest[len(server) + 1 :]))
         return tuple(dict.fromkeys(found))
-
-
-def _pairs(name: str) -> Iterator[tuple[str, str]]:
-    """Every way to read `server/tool` or `server:tool`."""
-    for at, character in enumerate(name[:512]):
-        if character in "/:":
-            yield name[:at], name[at + 1 :]
 
 
 def document_digest(source: Source, definition_digest: str, aliases: tuple[str, ...]) -> str:

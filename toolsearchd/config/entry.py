@@ -17,7 +17,9 @@ import msgspec
 
 from toolsearchd.config.document import Path, Place, problem_at
 from toolsearchd.config.expand import ExpandContext, Rule, expand
+from toolsearchd.config.masking import unquoted
 from toolsearchd.config.model import Origin, Problem, ServerSpec
+from toolsearchd.config.words import split_words
 
 _TRANSPORTS = {
     "stdio": "stdio",
@@ -164,7 +166,7 @@ class EntryReader:
         try:
             return msgspec.convert(plain, ServerSpec)
         except msgspec.ValidationError as error:
-            message, _, at = str(error).replace("Expected", "expected").partition(" - at `$.")
+            message, _, at = unquoted(str(error)).replace("Expected", "expected").partition(" - at `$.")
             raise EntryError(message.replace("`", ""), at.rstrip("`").split("[")[0]) from error
 
     def _transport(self, entry: Mapping[str, Any], url: str) -> str:
@@ -173,7 +175,7 @@ class EntryReader:
         if isinstance(given, str):
             named = _TRANSPORTS.get(given.strip().lower())
             if named is None:
-                raise EntryError(f"unknown type {given[:40]!r}; stdio, http and sse exist", "type")
+                raise EntryError("unknown type; stdio, http and sse exist", "type")
         if not url:
             if named in ("http", "sse"):
                 raise EntryError(f"the type is {named}, so a url is needed", "url")
@@ -215,10 +217,8 @@ class EntryReader:
                         return parsed
                 except (ValueError, SyntaxError, RecursionError, MemoryError):
                     pass  # no list in a text: words, as a shell splits them
-            import shlex  # few entries are written so: not at every start
-
             try:
-                return shlex.split(args)
+                return list(split_words(args))
             except ValueError as error:
                 raise EntryError(f"can't be split into words ({error}); give a list", "args") from error
         raise EntryError("expected a list of texts", "args")

@@ -7,7 +7,7 @@ import re
 from toolsearchd.config.document import Place, problem_at
 from toolsearchd.config.model import Problem
 
-_LINE = re.compile(r"\s*(?:export\s+)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)\s*=\s*(?P<value>.*?)\s*")
+_HEAD = re.compile(r"\s*+(?:export\s++)?(?P<name>[A-Za-z_][A-Za-z0-9_]*+)\s*+=")
 
 
 def parse_environment(text: str, file: str) -> tuple[dict[str, str], list[Problem]]:
@@ -17,13 +17,13 @@ def parse_environment(text: str, file: str) -> tuple[dict[str, str], list[Proble
     for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), 1):
         if not line.strip() or line.lstrip().startswith(("#", ";")):
             continue
-        match = _LINE.fullmatch(line)
+        match = _HEAD.match(line)
         if match is None or "\0" in line:
             problems.append(
                 problem_at("warning", "expected NAME=value; the line is ignored", file, (), Place(number, 0))
             )
             continue
-        value = match["value"]
+        value = line[match.end() :].strip()
         if len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'":
             value = value[1:-1]
         found[match["name"]] = value

@@ -25,8 +25,11 @@ Replace = Callable[[re.Match[str], ExpandContext], str | None]
 
 
 class Rule(msgspec.Struct, frozen=True):
+    """`bare`: finds those that need no closing brace."""
+
     pattern: re.Pattern[str]
     replace: Replace
+    bare: re.Pattern[str] | None = None
 
 
 def _shell(match: re.Match[str], context: ExpandContext) -> str | None:
@@ -74,6 +77,7 @@ RULES: dict[str, Rule | None] = {
     "braces": Rule(
         re.compile(rf"\$\{{(?P<name>{_NAME})(?::-(?P<default>[^}}]*))?\}}|\$(?P<bare>{_NAME})"),
         lambda m, c: c.environ.get(m["name"] or m["bare"], m["default"]),
+        re.compile(rf"\$(?P<bare>{_NAME})(?P<name>)(?P<default>(?!))?"),
     ),
     "plain": Rule(re.compile(r"\$\{(?P<name>[A-Z_][A-Z0-9_]*)\}"), _env),
     # Codex expands nothing; what it takes from variables by name, its format writes like this.
@@ -104,4 +108,7 @@ def expand(text: str, rule: Rule | None, context: ExpandContext) -> tuple[str, b
             return match[0]
         return value
 
-    return rule.pattern.sub(replaced, text), unset
+    # Behind the last brace no other form ends, and each beginning of one would look for its end in vain.
+    closed = text.rfind("}") + 1
+    rest = text[closed:] if rule.bare is None else rule.bare.sub(replaced, text[closed:])
+    return rule.pattern.sub(replaced, text[:closed]) + rest, unset

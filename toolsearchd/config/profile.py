@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from fnmatch import fnmatchcase
 from typing import Any, Literal
 
 import msgspec
@@ -11,6 +10,7 @@ import msgspec
 from toolsearchd.config.openclaw import generation_of
 from toolsearchd.config.section import Count, Section, Then
 from toolsearchd.config.tool_search import ToolSearch, Warnings, overridden, with_presets
+from toolsearchd.globs import matches_glob
 
 
 class Match(Section, frozen=True, kw_only=True):
@@ -39,7 +39,7 @@ class Profile(Section, frozen=True, kw_only=True):
         if self.match is None:
             return False
         globs = self.match.client
-        return any(fnmatchcase(client, glob) for glob in ((globs,) if isinstance(globs, str) else globs))
+        return any(matches_glob(client, glob) for glob in ((globs,) if isinstance(globs, str) else globs))
 
     def tool_search(self, base: ToolSearch) -> tuple[ToolSearch, Warnings]:
         """The settings of tool search under this profile: its `options`, then its `enabled`."""

@@ -16,6 +16,7 @@ import msgspec
 from toolsearchd.config.document import Document, Path, problem_at
 from toolsearchd.config.entry import EntryReader
 from toolsearchd.config.expand import ExpandContext
+from toolsearchd.config.masking import unquoted
 from toolsearchd.config.model import Origin, Problem
 from toolsearchd.config.openclaw import generation_of, refused_option, unknown_options
 from toolsearchd.config.profile import Profile
@@ -261,7 +262,7 @@ class _Loader:
                 raise msgspec.ValidationError("Expected finite numbers")
             return msgspec.convert(_with_sizes(value, kind), kind)
         except msgspec.ValidationError as error:
-            message, where = _place(str(error))
+            message, where = _place(unquoted(str(error)))
             unknown = re.search(r"unknown field (.+)", message)
             if unknown:
                 key = unknown.group(1)

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from fnmatch import fnmatchcase
 from typing import Any, Literal
 
 import msgspec
 
+from toolsearchd.config.masking import masked
+from toolsearchd.globs import matches_glob
+
+_SERVER_CHARS = 512  # of a glob in which a slash may end the server's part
 Enabled = Literal["auto", "on", "off", "fit"]
 Tri = Literal["auto", "on", "off"]
 Ranker = Literal["default", "hermes", "hermes-v1", "openclaw"]  # the last by its dialects alone
@@ -67,12 +70,12 @@ class ToolSearch(msgspec.Struct, frozen=True, kw_only=True):
         """
         found: dict[tuple[str, tuple[str, ...]], None] = {}
         for glob, words in self.aliases.items():
-            if fnmatchcase(server, glob):
+            if matches_glob(server, glob):
                 found["*", words] = None
                 continue
             found[glob, words] = None
-            for slash in (at for at, character in enumerate(glob) if character == "/"):
-                if fnmatchcase(server, glob[:slash]):
+            for slash in (at for at, character in enumerate(glob[:_SERVER_CHARS]) if character == "/"):
+                if matches_glob(server, glob[:slash]):
                     found[glob[slash + 1 :], words] = None
         return tuple(found)
 
@@ -290,5 +293,5 @@ class _Resolver:
 
 
 def _shown(value: object) -> str:
-    text = repr(value)
+    text = masked(repr(value))
     return text if len(text) <= 40 else text[:39] + "…"

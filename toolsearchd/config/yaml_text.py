@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 from toolsearchd.config.document import Document, Path, Place, problem_at
+from toolsearchd.config.masking import unquoted
 from toolsearchd.config.model import Problem
 
 _MAX_DEPTH = 64
@@ -34,9 +35,9 @@ def parse_yaml(text: str, file: str) -> Document:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = Place(mark.line + 1, mark.column + 1) if mark else Place(0, 0)
-        reader.fail(f"not YAML: {error.problem or error.context}", (), place)
+        reader.fail(f"not YAML: {unquoted(str(error.problem or error.context))}", (), place)
     except (yaml.YAMLError, _TooMuchError, ValueError, RecursionError) as error:
-        reader.fail(f"not readable as YAML: {error}", (), Place(0, 0))
+        reader.fail(f"not readable as YAML: {unquoted(str(error))}", (), Place(0, 0))
     return Document(value, reader.problems, reader.place)
 
 

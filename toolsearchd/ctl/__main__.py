@@ -88,6 +88,8 @@ def _report(error: Any, *, as_json: bool) -> int:
     complain(f"{error.code}: {error.message}")
     if error.code != "NO_DAEMON":
         return EXIT_ERROR
+    if "pid" in error.fields:  # there is one, which says nothing: the message has the mend
+        return EXIT_NO_DAEMON
     print(
         "run `toolsearchd`; where its units are installed (`make install-units`), `systemctl --user start "
         "toolsearchd.socket toolsearchd-control.socket`",

@@ -19,6 +19,7 @@ from toolsearchd.config.install.clients import CLIENTS, Client
 from toolsearchd.config.install.door import Door
 from toolsearchd.config.install.moved import FOLDER, moved_file
 from toolsearchd.config.install.records import Found, Plan, Record
+from toolsearchd.config.secret_values import secrets_in
 from toolsearchd.ctl.client_lock import held
 from toolsearchd.ctl.connect import control
 from toolsearchd.ctl.file_changes import Change, apply, read, sweep
@@ -161,19 +162,22 @@ def door(args: Namespace, profile: str | None) -> Door:
     return Door(command=sys.executable, before=("-m", "toolsearchd.ctl", *before), profile=profile)
 
 
-def difference(found: Found, plan: Plan) -> str:
-    """Of the client's file, as a unified diff."""
+def difference(client: Client, found: Found, plan: Plan) -> str:
+    """Of the client's file, as a unified diff in which no credential stands."""
+    texts = [data.decode("utf-8", "replace") for data in (found.text, plan.text) if data]
+    secrets = secrets_in(*(client.format.load(text, found.file).value for text in texts))
     old, new = (
         (data or b"").decode("utf-8", "replace").splitlines(keepends=True) for data in (found.text, plan.text)
     )
     lines = difflib.unified_diff(old, new, found.file, found.file)
     return "".join(
-        line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines
+        line if line.endswith("\n") else line + "\n\\ No newline at end of file\n"
+        for line in map(secrets.masked_source, lines)
     )
 
 
-def say_difference(found: Found, plan: Plan) -> None:
-    say(difference(found, plan).rstrip("\n") or "no difference")
+def say_difference(client: Client, found: Found, plan: Plan) -> None:
+    say(difference(client, found, plan).rstrip("\n") or "no difference")
     say("nothing was written")
 
 
@@ -185,7 +189,7 @@ def outcome(installation: Installation, found: Found, plan: Plan, args: Namespac
         "changed": plan.text != found.text,
         "dry_run": args.dry_run,
     }
-    return document | ({"diff": difference(found, plan)} if args.dry_run else {})
+    return document | ({"diff": difference(installation.client, found, plan)} if args.dry_run else {})
 
 
 def _daemon_config(args: Namespace) -> Path:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from toolsearchd.disclosure.sanitise import clean, plain_line
+from toolsearchd.disclosure.sanitise import clean, plain_line, visible
 
 _COLOURS = {
     "ready": "32",
@@ -22,14 +22,17 @@ _COLOURS = {
 
 
 def print_json(document: Any) -> None:
-    """One document, laid out where a person sees it. On a terminal only ASCII: no server's sequences."""
-    on_terminal = sys.stdout.isatty()
-    print(json.dumps(document, ensure_ascii=on_terminal, indent=2 if on_terminal else None))
+    """One document, laid out where a person sees it. On a terminal only ASCII, and elsewhere nothing that
+    hides either: what reads it may show it on one."""
+    if sys.stdout.isatty():
+        print(json.dumps(document, indent=2))
+    else:
+        print(visible(json.dumps(document, ensure_ascii=False)))
 
 
 def print_json_line(document: Any) -> None:
     """One of a stream of documents: always one line, and out at once."""
-    print(json.dumps(document, ensure_ascii=sys.stdout.isatty()), flush=True)
+    print(visible(json.dumps(document, ensure_ascii=sys.stdout.isatty())), flush=True)
 
 
 def complain(text: str) -> None:

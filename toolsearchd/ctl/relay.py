@@ -2,7 +2,8 @@
 
 It reads just enough of each message to know which requests are open. When the daemon goes away it answers
 those with an error, waits (bounded) for a daemon, replays the client's `initialize`, and tells the client
-that the tool list may have changed. The MCP session itself lives in the daemon.
+that the tool list may have changed. A daemon that leaves requests open and is silent is asked whether it
+lives. The MCP session itself lives in the daemon.
 """
 
 from __future__ import annotations
@@ -12,16 +13,23 @@ import os
 import re
 import select
 import signal
+import socket
 import sys
 import time
+from typing import NamedTuple
 
 from toolsearchd.ctl.relay_daemon import Connect, RelayError, connect
+from toolsearchd.endpoint import peer_pid, silence
 from toolsearchd.places import runtime_dir as default_runtime_dir
 
 _READ_SIZE = 1 << 16
 _MOST_BUFFERED = 16 << 20  # one side is not read while the other leaves this much untaken; twice a line's cap
 _DRAIN_S = 30.0  # after the client's end of input: for the answers still open
+_LAST_WORDS_S = 3.0  # where there is no daemon: for what the client asks, to tell it why
+_QUIET_S = 5.0  # with a request open, then the daemon is sent a ping …
+_ALIVE_S = 15.0  # … whose answer takes seconds while it reads a large catalog; a call's takes what it takes
 _SILENT_ENDS = 5  # connections in a row that ended before the daemon said anything
+_PING = "toolsearchd-relay-ping"
 _GONE = {
     "code": -32000,
     "message": "toolsearchd went away: the call may have happened; check before repeating",
@@ -37,16 +45,23 @@ def run_relay(runtime_dir: str | None, more: dict[str, str]) -> int:
     refuses, 3 where there is none."""
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     directory = str(runtime_dir or default_runtime_dir())
+    relay = Relay(lambda again: connect(directory, more, again))
     try:
-        Relay(lambda again: connect(directory, more, again)).run()
+        relay.run()
     except RelayError as error:
-        print(f"toolsearchctl: {error}", file=sys.stderr)
+        print(f"toolsearchctl: {error}", file=sys.stderr, flush=True)
+        relay.refuse(error)
         return error.status
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
         return 0  # the client is gone
     return 0
+
+
+class _Asked(NamedTuple):
+    request_id: object
+    size: int  # bytes of the line
 
 
 class Relay:
@@ -57,27 +72,54 @@ class Relay:
 
     def __init__(self, connect: Connect) -> None:
         self._connect = connect
-        self._sock = connect(False)
+        self._sock: socket.socket | None = None
         self._to_daemon = bytearray()
         self._to_client = bytearray()
         self._from_client = bytearray()  # a line not complete yet
         self._from_daemon = bytearray()
-        self._open: dict[str, object] = {}  # JSON of the id → the id
+        self._open: dict[str, _Asked] = {}  # by the id's JSON
         self._initialize: Message | None = None
         self._initialized = b""
         self._replayed: str | None = None  # the replayed initialize: its answer is not for the client
         self._silent_ends = 0
         self._input_open = True
         self._drain_until = float("inf")
+        self._quiet_since = 0.0  # the daemon, or since it was asked whether it lives
+        self._pinged = False
 
     def run(self) -> None:
+        """Until the client's end. Raises RelayError; `refuse` tells the client."""
         for fd in (0, 1):
             if not os.isatty(fd):  # a terminal is shared with the shell
                 os.set_blocking(fd, False)
+        self._sock = self._connect(False)
         while self._goes_on():
             if self._sock is None and not self._to_client:
                 self._reconnect()
             self._turn()
+            self._look_for_life()
+
+    def refuse(self, error: RelayError) -> None:
+        """Answers what the client asks now with the error; a bounded time."""
+        if self._sock is not None:
+            self._sock.close()
+            self._sock = None
+        told: Message = {"code": -32000, "message": f"toolsearchd: {error}", "data": {"code": error.code}}
+        until = time.monotonic() + (0 if os.isatty(0) else _LAST_WORDS_S)
+        while (left_s := until - time.monotonic()) > 0:
+            for asked in self._open.values():
+                self._say_client({"id": asked.request_id, "error": told})
+                self._input_open = False  # told once is enough
+            self._open.clear()
+            if not self._input_open and not self._to_client:
+                break
+            poll = select.poll()
+            if self._input_open:
+                poll.register(0, select.POLLIN)
+            if self._to_client:
+                poll.register(1, select.POLLOUT)
+            for fd, _ in poll.poll(left_s * 1000):
+                self._write_client() if fd == 1 else self._read_client()
 
     def _goes_on(self) -> bool:
         if self._input_open:
@@ -133,7 +175,7 @@ class Relay:
         if method is None:
             return
         if request_id is not None:
-            self._open[json.dumps(request_id)] = request_id
+            self._open[json.dumps(request_id)] = _Asked(request_id, len(line))
         if method == "initialize":
             self._initialize = message
         elif method == "notifications/initialized":
@@ -174,6 +216,7 @@ class Relay:
             data = b""
         if not data:
             self._daemon_went()
+        self._quiet_since, self._pinged = time.monotonic(), False
         for line in _lines(self._from_daemon, data):
             self._silent_ends = 0
             self._take_daemon(line)
@@ -187,9 +230,30 @@ class Relay:
             self._to_daemon += self._initialized
             self._say_client({"method": "notifications/tools/list_changed"})
             return
+        if key == json.dumps(_PING):
+            return
         if key is not None:
             self._open.pop(key, None)
         self._to_client += line
+
+    def _look_for_life(self) -> None:
+        """A daemon that owes answers and is silent is asked; where it does not answer that, it is gone.
+
+        One that has more to hold than it takes from one peer does not read the question: it is left alone.
+        """
+        now = time.monotonic()
+        held = sum(asked.size for asked in self._open.values())
+        is_held_up = self._to_daemon or max(held, len(self._to_client)) >= _MOST_BUFFERED // 2
+        if self._sock is None or is_held_up or not (self._open or self._replayed):
+            self._quiet_since = now
+        elif not self._pinged and now - self._quiet_since > _QUIET_S:
+            self._to_daemon += _line({"jsonrpc": "2.0", "id": _PING, "method": "ping"})
+            self._quiet_since, self._pinged = now, True
+        elif self._pinged and now - self._quiet_since > _ALIVE_S:
+            if self._replayed or self._initialize_key() in self._open:  # asking again would go on for ever
+                words, _ = silence(self._sock.getpeername(), peer_pid(self._sock), _QUIET_S + _ALIVE_S)
+                raise RelayError(words, status=3)
+            self._daemon_went()
 
     def _daemon_went(self) -> None:
         """Whatever was sent or waited to be sent has no answer any more; the client is told at once."""
@@ -199,11 +263,11 @@ class Relay:
         self._silent_ends += 1
         self._from_daemon.clear()
         self._to_daemon.clear()
-        self._replayed = None
+        self._replayed, self._pinged = None, False
         unanswered = self._initialize_key()
-        for key, request_id in self._open.items():
+        for key, asked in self._open.items():
             if key != unanswered or not self._input_open:
-                self._say_client({"id": request_id, "error": _GONE})
+                self._say_client({"id": asked.request_id, "error": _GONE})
         # An initialize has no effect that could happen twice: it is asked again instead.
         self._open = {key: self._open[key] for key in self._open if key == unanswered}
 

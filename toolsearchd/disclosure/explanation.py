@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from toolsearchd.disclosure.sanitise import clean_line
 from toolsearchd.disclosure.view import View
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.index.explain import explain as explain_answer
@@ -31,7 +32,7 @@ def explain(view: View, query: str, tool_name: str | None, *, limits: Limits) ->
                 near=snapshot.near(tool_name[:256], view.mask),
             )
         doc, key = snapshot.doc_of(tool), tool.public_name
-    found = explain_answer(searcher, query[: limits.query_chars], LIMIT, doc, key)
+    found = explain_answer(searcher, clean_line(query[: limits.query_chars]), LIMIT, doc, key)
 
     def name(doc: int) -> str:
         tool = snapshot.tools[doc]

@@ -6,10 +6,11 @@ told so. All of it is forgotten when what the session sees changes; the count of
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Hashable, Sequence
 from hashlib import blake2b
 from typing import Any
+
+from toolsearchd.nfkc import nfkc
 
 
 class SearchHistory:
@@ -60,6 +61,6 @@ class SearchHistory:
 
 
 def _digest(group: dict[str, Any]) -> bytes:
-    query = " ".join(unicodedata.normalize("NFKC", group["query"]).casefold().split())
+    query = " ".join(nfkc(group["query"]).casefold().split())
     parts = (query, "", *group["matches"], "", *group.get("near", ()))
     return blake2b("\n".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).digest()

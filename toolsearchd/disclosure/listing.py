@@ -20,7 +20,7 @@ HEADER = "Listed names exist: load schemas by tool_describe, then run tools with
 assert len(HEADER) == 81  # as long as the reference's, so that both budget the same
 
 
-class ListedServer(msgspec.Struct, frozen=True):
+class ListedServer(msgspec.Struct, frozen=True, weakref=True, cache_hash=True):
     """One server's part: `tools` are (name, short description), sorted; `reason` where it is unavailable."""
 
     label: str

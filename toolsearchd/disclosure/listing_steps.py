@@ -16,13 +16,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import Literal, NamedTuple
+from weakref import WeakKeyDictionary
 
 from toolsearchd.disclosure.listing import HEADER as REFERENCE_HEADER
 from toolsearchd.disclosure.listing import NO_LISTING, Form, ListedServer, Listing
 from toolsearchd.disclosure.listing_families import families
+from toolsearchd.disclosure.tokens import UncountedError
 
 HEADER = f"{REFERENCE_HEADER} What is not named here, tool_search finds."
 
@@ -72,22 +73,34 @@ class Forms:
 
     def __init__(self, server: ListedServer) -> None:
         self.blocks = _blocks_of(server)
-        self._chains: dict[Count, Chain] = {}
+        self._chains: WeakKeyDictionary[Count, Chain] = WeakKeyDictionary()
 
     def chain(self, count: Count) -> Chain:
-        """Raises what `count` raises."""
+        """Raises what `count` raises. Where counts stand on others that all share, those do if they can."""
+        if (below := getattr(count, "below", None)) is not None:
+            try:
+                return self.chain(below)
+            except UncountedError:
+                pass  # it is a part that nobody else has
         chain = self._chains.get(count)
         if chain is None:
             chain = self._chains[count] = _chain_of(self.blocks, count)
         return chain
 
     def is_counted(self, count: Count) -> bool:
-        return count in self._chains
+        below = getattr(count, "below", None)
+        return count in self._chains or (below is not None and self.is_counted(below))
 
 
-@lru_cache(maxsize=1024)  # servers with a few grants each; what did not change is not made again
+_forms: WeakKeyDictionary[ListedServer, Forms] = WeakKeyDictionary()
+
+
 def forms_of(server: ListedServer) -> Forms:
-    return Forms(server)
+    """What did not change is not made again; kept as long as the part that it is of."""
+    found = _forms.get(server)
+    if found is None:
+        found = _forms[server] = Forms(server)
+    return found
 
 
 def _blocks_of(server: ListedServer) -> tuple[Block, ...]:

@@ -6,12 +6,12 @@ Disclosure changes what a model sees, never what its agent may do.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from toolsearchd.disclosure.dialects import CLIENTS, DIALECTS
 from toolsearchd.disclosure.manifest import Manifest, Model, switching_off
 from toolsearchd.errors import ToolsearchdError
+from toolsearchd.globs import matches_glob
 
 DISCLOSURES = ("progressive", "direct")
 
@@ -64,6 +64,6 @@ def choose(
 
 def _by_client(client: str) -> Choice:
     for glob, dialect in CLIENTS:
-        if fnmatchcase(client.lower(), glob):
+        if matches_glob(client.lower(), glob):
             return Choice(dialect, f"the client's name {client[:64]}")
     return Choice("default", "nothing else was asked for")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from toolsearchd.disclosure.sanitise import clean
+from toolsearchd.disclosure.sanitise import clean_line
 from toolsearchd.errors import ToolsearchdError
 
 Rules = Literal["default", "hermes", "hermes-v1", "openclaw"]
@@ -64,7 +64,7 @@ def _texts(args: Mapping[str, Any], field: str, single: str, rules: Rules) -> li
             raise ToolsearchdError(
                 "BAD_ARGUMENTS", f"{field}[{index}]: expected a text, not {_kind(item)}", field=field
             )
-        text = clean(_as_text(item)).strip() if item else ""
+        text = clean_line(_as_text(item)).strip() if item else ""
         if text:
             texts.append(text)
     return texts

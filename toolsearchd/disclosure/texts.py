@@ -5,7 +5,7 @@ Views of successive snapshots share it, so a change of one server costs that ser
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
 from typing import Any, NamedTuple
 
 import msgspec
@@ -79,6 +79,44 @@ class ToolTexts:
                 "parameters": clean_json(msgspec.json.decode(definition.input_schema)),
             }
         return described
+
+
+class OwnTexts(ToolTexts):
+    """What is told of one owner's tools goes with the owner; of all others `shared` knows."""
+
+    def __init__(self, shared: ToolTexts, digests: Collection[str]) -> None:
+        super().__init__()
+        self._shared = shared
+        self._digests = digests
+
+    def trim(self, tools: int) -> None:
+        self._shared.trim(tools)
+
+    def short(self, definition: Definition) -> str:
+        return super().short(definition) if self._is_own(definition) else self._shared.short(definition)
+
+    def listed(self, key: Hashable, tools: tuple[Tool, ...]) -> ListedServer | None:
+        return super().listed(key, tools) if _are_own(tools) else self._shared.listed(key, tools)
+
+    def keep_listed(self, key: Hashable, tools: tuple[Tool, ...], part: ListedServer) -> None:
+        if _are_own(tools):
+            super().keep_listed(key, tools, part)
+        else:
+            self._shared.keep_listed(key, tools, part)
+
+    def found(self, definition: Definition) -> Found:
+        return super().found(definition) if self._is_own(definition) else self._shared.found(definition)
+
+    def described(self, definition: Definition) -> dict[str, Any]:
+        own = self._is_own(definition)
+        return super().described(definition) if own else self._shared.described(definition)
+
+    def _is_own(self, definition: Definition) -> bool:
+        return definition.digest in self._digests
+
+
+def _are_own(tools: tuple[Tool, ...]) -> bool:
+    return any(tool.kind == "plugin" for tool in tools)
 
 
 def _required(schema: bytes) -> list[str]:

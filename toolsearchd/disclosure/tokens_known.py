@@ -36,9 +36,13 @@ _decoder = msgspec.msgpack.Decoder(_Stored)
 class KnownCounts:
     """Called with a text it gives its tokens, or raises `UncountedError`."""
 
-    def __init__(self, fingerprint: str, *, most: int = MOST_COUNTS) -> None:
-        """`fingerprint`: counts under another are not taken from the disk."""
+    def __init__(
+        self, fingerprint: str, *, most: int = MOST_COUNTS, below: KnownCounts | None = None
+    ) -> None:
+        """`fingerprint`: counts under another are not taken from the disk. `below`: known too, and learns
+        nothing of what is learnt here."""
         self._fingerprint = fingerprint
+        self.below = below
         self._most = self._room = most
         self._known: dict[Key, int] = {}
         self._stored: dict[bytes, int] = {}  # by digest, oldest first
@@ -89,6 +93,10 @@ class KnownCounts:
     def _find(self, text: str) -> int | None:
         key = _key(text)
         count = self._known.get(key)
+        if count is None and self.below is not None:
+            count = self.below._find(text)
+            if count is not None:
+                return count
         if count is None and self._stored:
             count = self._stored.get(key if isinstance(key, bytes) else _digest(text))
             if count is not None:

@@ -44,6 +44,12 @@ class Assembled(msgspec.Struct, frozen=True):
     sources: tuple[tuple[str, bool], ...]
     why: str
 
+    @property
+    def nbytes(self) -> int:
+        """About what it takes in memory beside what all share: definitions are the catalog's."""
+        listing = 8 * len(self.fields["listing"])  # it stands in a description too; a character takes 1 to 4
+        return 4_096 + listing + 512 * len(self.fields["tools"]) + 200 * len(self.sources)
+
 
 class View:
     def __init__(

@@ -137,9 +137,11 @@ def count_steps(schema: Schema, value: Any, most: int, limits: Limits) -> int:
             waiting.append((target, item))
         members = _members(node)
         steps += len(members)
+        if steps > most:
+            return steps
         waiting.extend((member, item) for member in members)
         if isinstance(item, dict):
-            steps += _enter_object(node, item, waiting)
+            steps += _enter_object(node, item, waiting, most - steps)
         elif isinstance(item, list):
             steps += _enter_list(node, item, waiting)
         if steps > most:
@@ -171,8 +173,11 @@ def _own_cost(node: dict[str, Any], item: Any) -> int:
     return 0
 
 
-def _enter_object(node: dict[str, Any], item: dict[str, Any], waiting: list[tuple[Any, Any]]) -> int:
-    """Queues the members' judgements; the number of those beyond one per member."""
+def _enter_object(
+    node: dict[str, Any], item: dict[str, Any], waiting: list[tuple[Any, Any]], most: int
+) -> int:
+    """Queues the members' judgements; the number of those beyond one per member. Of more than `most` such
+    none is queued."""
     properties = node.get("properties")
     properties = properties if isinstance(properties, dict) else {}
     patterns = node.get("patternProperties")
@@ -182,6 +187,8 @@ def _enter_object(node: dict[str, Any], item: dict[str, Any], waiting: list[tupl
     extra = 0
     if names is not None or by_pattern:
         extra = len(item) * (len(by_pattern) + (names is not None))
+        if extra > most:
+            return extra
         waiting.extend((names, key) for key in item)
     if properties or by_pattern or rest:
         for key, value in item.items():

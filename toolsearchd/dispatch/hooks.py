@@ -11,13 +11,13 @@ Status 0 is an answer; 2 blocks, with stderr as the reason; anything else is a f
 from __future__ import annotations
 
 from collections.abc import Mapping
-from fnmatch import fnmatchcase
 from typing import Any, Literal
 
 import msgspec
 
 from toolsearchd.config.settings import Hook
 from toolsearchd.dispatch.policy import arguments_match
+from toolsearchd.globs import matches_glob
 
 HookKind = Literal["pre_call", "post_call"]
 
@@ -43,11 +43,11 @@ def is_meant(
     match = hook.match
     if match is None:
         return True
-    if match.profile is not None and not fnmatchcase(profile, match.profile):
+    if match.profile is not None and not matches_glob(profile, match.profile):
         return False
-    if match.server is not None and not fnmatchcase(server, match.server):
+    if match.server is not None and not matches_glob(server, match.server):
         return False
-    if match.tool is not None and not any(fnmatchcase(name, match.tool) for name in names):
+    if match.tool is not None and not any(matches_glob(name, match.tool) for name in names):
         return False
     return arguments_match(arguments, match.arguments)
 

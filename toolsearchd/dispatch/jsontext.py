@@ -10,9 +10,10 @@ import json
 import re
 from typing import Any
 
-_FENCE = re.compile(r"\A\s*```[A-Za-z0-9]*[ \t]*\n(.*?)\n?\s*```\s*\Z", re.DOTALL)
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|"|[\[\]{}]', re.DOTALL)
-_CLOSERS_ONLY = re.compile(r"[\]}\s]*\Z")
+_FENCE = "```"
+_FENCE_LINE = re.compile(r"\s*+```[A-Za-z0-9]*+[ \t]*+\n")
+_TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|"|[\[\]{}]', re.DOTALL)
+_CLOSERS_ONLY = re.compile(r"[\]}\s]*+\Z")
 _CLOSER = {"[": "]", "{": "}"}
 _CALLS = re.compile(r'\s*\{\s*"calls"')
 _AROUND = ("", "[", "{", "[{")  # what may stand open around an entry's arguments: the list, the entry
@@ -43,8 +44,7 @@ def read_json(text: str) -> Any:
 
 def read_json_leniently(text: str) -> Any:
     """As `read_json`, after taking off a code fence, one more layer of JSON text, and miscounted brackets."""
-    fenced = _FENCE.match(text)
-    text = fenced[1] if fenced else text
+    text = _without_fence(text)
     try:
         value = read_json(text)
     except JsonFault:
@@ -55,6 +55,14 @@ def read_json_leniently(text: str) -> Any:
     if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
         return read_json(value)
     return value
+
+
+def _without_fence(text: str) -> str:
+    head = _FENCE_LINE.match(text)
+    body = text.rstrip()
+    if head is None or not body.endswith(_FENCE) or head.end() > len(body) - len(_FENCE):
+        return text
+    return body[head.end() : -len(_FENCE)].rstrip()
 
 
 def mend_brackets(text: str) -> str | None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from fnmatch import fnmatchcase
 from typing import Any, Literal
-from unicodedata import normalize
 
 import msgspec
 
 from toolsearchd.config.settings import Approval, ApprovalRule
 from toolsearchd.dispatch.jsontext import same
+from toolsearchd.globs import matches_glob
+from toolsearchd.nfkc import nfkc
 
 Then = Literal["allow", "ask", "deny"]
 
@@ -76,11 +76,11 @@ def _matches(
     facts: Mapping[str, bool | None],
     arguments: Mapping[str, Any],
 ) -> bool:
-    if rule.profile is not None and not fnmatchcase(profile, rule.profile):
+    if rule.profile is not None and not matches_glob(profile, rule.profile):
         return False
-    if rule.server is not None and not fnmatchcase(server, rule.server):
+    if rule.server is not None and not matches_glob(server, rule.server):
         return False
-    if rule.tool is not None and not any(fnmatchcase(name, rule.tool) for name in names):
+    if rule.tool is not None and not any(matches_glob(name, rule.tool) for name in names):
         return False
     if rule.annotation is not None and not _has_annotation(rule.annotation, facts):
         return False
@@ -111,7 +111,7 @@ def _argument_matches(arguments: Mapping[str, Any], path: str, wanted: Any) -> b
 
 def _value_matches(value: Any, option: Any) -> bool:
     if isinstance(option, str) and isinstance(value, str):
-        return fnmatchcase(value, option)
+        return matches_glob(value, option)
     if isinstance(option, dict) and len(option) == 1 and isinstance(value, str):
         ((form, pattern),) = option.items()
         if form in ARGUMENT_FORMS and isinstance(pattern, str):
@@ -121,12 +121,12 @@ def _value_matches(value: Any, option: Any) -> bool:
 
 def _fold(text: str) -> str:
     """Letters that differ in case, width or composition alone become the same (Unicode's NFKC_Casefold)."""
-    return normalize("NFKC", normalize("NFKC", text).casefold())
+    return nfkc(nfkc(text).casefold())
 
 
 ARGUMENT_FORMS: Mapping[str, Callable[[str, str], bool]] = {
     "text": lambda value, text: value == text,
-    "glob": fnmatchcase,
-    "fold": lambda value, glob: fnmatchcase(_fold(value), _fold(glob)),
+    "glob": matches_glob,
+    "fold": lambda value, glob: matches_glob(_fold(value), _fold(glob)),
 }
 """How `{form: pattern}` in a rule's arguments compares a text; a plain text is a `glob`."""

@@ -1,4 +1,4 @@
-"""A tool's result, MCP's `CallToolResult` as a map: its texts, cleaned and clipped. Pure; results are copied,
+"""A tool's result, MCP's `CallToolResult` as a map: its texts, clipped. Pure; results are copied,
 never changed.
 
 Images, audio and structured content are never cut. Text past a bound keeps its head and its tail, with a
@@ -24,16 +24,6 @@ def text_bytes(result: Mapping[str, Any]) -> int:
 def whole_text(result: Mapping[str, Any]) -> str:
     """Its texts as they came, one after the other, a line break between two."""
     return "\n".join(holder[key] for _, holder, key in _texts(result))
-
-
-def cleaned(result: Mapping[str, Any], clean: Callable[[str], str]) -> Result:
-    """With every text in it, structured content's too, as `clean` gives it."""
-    copy = _copied(result)
-    for _, holder, key in _texts(copy):
-        holder[key] = clean(holder[key])
-    if "structuredContent" in copy:
-        copy["structuredContent"] = _each_text(copy["structuredContent"], clean)
-    return copy
 
 
 def clipped(result: Mapping[str, Any], max_bytes: int, marker: Callable[[int], str]) -> Result:
@@ -86,16 +76,6 @@ def _copied(result: Mapping[str, Any]) -> Result:
             for block in copy["content"]
         ]
     return copy
-
-
-def _each_text(value: Any, change: Callable[[str], str]) -> Any:
-    if isinstance(value, str):
-        return change(value)
-    if isinstance(value, list):
-        return [_each_text(item, change) for item in value]
-    if isinstance(value, dict):
-        return {key: _each_text(item, change) for key, item in value.items()}
-    return value
 
 
 def _share(sizes: list[int], budget: int) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote
 
@@ -34,7 +35,8 @@ _STORES = ("$defs", "definitions")
 _MAX_REF_HOPS = 64  # references and combinators in place, one inside the other, at one spot of the arguments
 _MAX_PATTERNS = 200  # compiling one costs up to 10 ms
 _MAX_PATTERN_CHARS = 64 * 1024
-_STRUCTURE = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
+# A string that never ends goes to the end of the text.
+_STRUCTURE = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
 _DIALECT = re.compile(r"\Ahttps?://json-schema\.org/(?:draft/)?(draft-0[467]|2019-09|2020-12)/schema#?\Z")
 
 
@@ -324,7 +326,12 @@ _BACKTRACKING = re.compile(r"\(\?(?:[=!>]|<[=!])|\\[1-9k]")
 
 def is_backtracking(pattern: Any) -> bool:
     """True where a pattern needs the backtracking engine: look-around, atomic groups, back-references."""
-    return isinstance(pattern, str) and _BACKTRACKING.search(pattern) is not None
+    return isinstance(pattern, str) and _backtracks(pattern)
+
+
+@lru_cache(maxsize=_MAX_PATTERNS)  # one pattern is asked about for each text that it is to judge
+def _backtracks(pattern: str) -> bool:
+    return _BACKTRACKING.search(pattern) is not None
 
 
 def _fold_nullable(node: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from mcp_types import JSONRPCNotification
 
-from toolsearchd.disclosure.sanitise import plain_line
+from toolsearchd.disclosure.sanitise import clean_line, plain_line
 from toolsearchd.doors.calls import PendingCall
 from toolsearchd.errors import ToolsearchdError
 
@@ -78,7 +78,7 @@ class ClientSide:
         level = params.get("level")
         if self._outbound is None or level not in LEVELS or LEVELS.index(level) < LEVELS.index(self.level):
             return
-        message = {"jsonrpc": "2.0", "method": method, "params": {"logger": server, **params}}
+        message = {"jsonrpc": "2.0", "method": method, "params": {"logger": clean_line(server), **params}}
         self._send_nowait(JSONRPCNotification.model_validate(message))
 
 

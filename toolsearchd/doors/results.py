@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from toolsearchd.disclosure.gate import clean_error
 from toolsearchd.errors import ToolsearchdError
 
 _BINARY = ("image", "audio")
@@ -26,7 +27,7 @@ def reply_result(reply: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def error_result(error: ToolsearchdError) -> dict[str, Any]:
-    return _failed(error.as_fields())
+    return _failed(clean_error(error).as_fields())
 
 
 def call_result(reply: Mapping[str, Any]) -> dict[str, Any]:

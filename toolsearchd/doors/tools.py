@@ -13,6 +13,7 @@ import msgspec
 
 from toolsearchd.catalog.model import Definition, Tool
 from toolsearchd.catalog.naming import door_name
+from toolsearchd.disclosure.sanitise import clean, clean_json, clean_line
 
 # Claude Code defers the tools of MCP servers behind a search of its own; the three that search here must
 # not hide there too. The key stands in its MCP documentation; other clients ignore it.
@@ -89,13 +90,13 @@ def _direct(tool: Tool) -> dict[str, Any]:
     definition: Definition = tool.definition
     listed: dict[str, Any] = {
         "name": door_name(tool.server, tool.name),
-        "description": definition.description,
-        "inputSchema": msgspec.json.decode(definition.input_schema),
+        "description": clean(definition.description),
+        "inputSchema": clean_json(msgspec.json.decode(definition.input_schema)),
     }
     if definition.title:
-        listed["title"] = definition.title
+        listed["title"] = clean_line(definition.title)
     if definition.output_schema:
-        listed["outputSchema"] = msgspec.json.decode(definition.output_schema)
+        listed["outputSchema"] = clean_json(msgspec.json.decode(definition.output_schema))
     if definition.annotations:
-        listed["annotations"] = msgspec.json.decode(definition.annotations)
+        listed["annotations"] = clean_json(msgspec.json.decode(definition.annotations), clean_line)
     return listed

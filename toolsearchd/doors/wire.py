@@ -27,6 +27,7 @@ from mcp_types import (
 )
 from pydantic import BaseModel, ValidationError
 
+from toolsearchd.disclosure.sanitise import clean_json
 from toolsearchd.doors.lines import LineDecoder, id_in, mend
 from toolsearchd.doors.mcp import PeerStream
 from toolsearchd.limits import Limits
@@ -71,7 +72,8 @@ class Charges:
 
 
 class MessageSink:
-    """What the SDK writes: each message is a line, sent at once."""
+    """What the SDK writes: each message is a line, sent at once. Errors pass the gate here, whoever made
+    them."""
 
     def __init__(self, stream: PeerStream, charges: Charges) -> None:
         self._stream = stream
@@ -81,6 +83,8 @@ class MessageSink:
         self.send_nowait(item.message)
 
     def send_nowait(self, message: JSONRPCMessage) -> None:
+        if isinstance(message, JSONRPCError):
+            message = _clean(message)
         self._stream.send_nowait(_line(message))
         if isinstance(message, JSONRPCResponse | JSONRPCError) and message.id is not None:
             self._charges.release(message.id)
@@ -88,7 +92,7 @@ class MessageSink:
     def send_error(self, request_id: RequestId | None, code: int, text: str) -> None:
         error: dict[str, Any] = {"code": code, "message": text}
         reply = JSONRPCError.model_validate({"jsonrpc": "2.0", "id": request_id, "error": error})
-        self._stream.send_nowait(_line(reply))
+        self._stream.send_nowait(_line(_clean(reply)))
 
     async def aclose(self) -> None:
         """The stream is not the SDK's to close."""
@@ -98,6 +102,12 @@ class MessageSink:
 
     async def __aexit__(self, *exc: object) -> None:
         return None
+
+
+def _clean(message: JSONRPCError) -> JSONRPCError:
+    said = message.error.model_dump(exclude_unset=True)
+    told = clean_json(said)
+    return message if told is said else message.model_copy(update={"error": type(message.error)(**told)})
 
 
 def _line(message: JSONRPCMessage) -> bytes:

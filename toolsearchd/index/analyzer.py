@@ -46,6 +46,7 @@ class Analyzer(Protocol):
     fields: tuple[str, ...]
     frequencies_type: str  # array typecode of `Analysis.frequencies`
     options: dict[str, Any]  # what `make_analyzer` was given, to make the same one elsewhere
+    kept_words: int  # of each kind; read once, looked up after that
 
     @property
     def fingerprint(self) -> str:
@@ -61,6 +62,7 @@ class DefaultAnalyzer:
     name = "default"
     fields = FIELDS
     frequencies_type = "B"  # a word's 256th repetition in a field adds nothing to a saturated score
+    kept_words = _KEPT_STEMS
 
     def __init__(
         self, languages: Iterable[str] = ("english",), stop_words: Iterable[str] | None = None
@@ -100,7 +102,7 @@ class DefaultAnalyzer:
             for run in text.runs(source):
                 found = memo.get(run)
                 if found is None:
-                    if len(memo) >= _KEPT_STEMS:
+                    if len(memo) >= self.kept_words:
                         memo.clear()
                     found = memo[run] = self._cut(run, keep_stop_words=field == NAME)
                 terms, count = found
@@ -118,7 +120,7 @@ class DefaultAnalyzer:
         """The stems of one case-folded word: one per configured language, without repeats."""
         found = self._stems.get(word)
         if found is None:
-            if len(self._stems) >= _KEPT_STEMS:
+            if len(self._stems) >= self.kept_words:
                 self._stems.clear()
             if len(self._latin) == 1 and word.isascii() and word.isalpha():
                 found = (self._latin[0].stemWord(word),)
@@ -162,6 +164,7 @@ class HermesAnalyzer:
     name = "hermes"
     fields = ("text",)
     frequencies_type = "I"
+    kept_words = _KEPT_STEMS
 
     def __init__(self) -> None:
         self.options: dict[str, Any] = {}
@@ -204,7 +207,7 @@ class HermesAnalyzer:
     def _token(self, run: str) -> str:
         found = self._tokens.get(run)
         if found is None:
-            if len(self._tokens) >= _KEPT_STEMS:
+            if len(self._tokens) >= self.kept_words:
                 self._tokens.clear()
             found = self._tokens[run] = _stemmer("english").stemWord(run.lower())
         return found

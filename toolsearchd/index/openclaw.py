@@ -178,6 +178,7 @@ class OpenclawAnalyzer:
     name = "openclaw"
     fields = ("text",)
     frequencies_type = "I"
+    kept_words = _KEPT_WORDS  # by all of them together
 
     def __init__(self) -> None:
         self.options: dict[str, Any] = {}

@@ -92,6 +92,20 @@ class Index:
             spellings=Spellings(),
         )
 
+    def branch(self) -> Index:
+        """The same index; what is built on it leaves this one's spellings as they are."""
+        return Index(
+            fields=self.fields,
+            fingerprint=self.fingerprint,
+            frequencies_type=self.frequencies_type,
+            postings=self.postings,
+            lengths=self.lengths,
+            live=self.live,
+            exact=self.exact,
+            bare=self.bare,
+            spellings=Spellings(below=self.spellings),
+        )
+
     def __len__(self) -> int:
         return len(self.live)
 

@@ -29,9 +29,11 @@ class _Table(NamedTuple):
 class Spellings:
     """Grows only: indexes of one lineage share it. A term may have left the catalog since; ask the index."""
 
-    def __init__(self, terms: Iterable[str] = ()) -> None:
-        """`terms`: those known already; looked at when the first spelling is asked for."""
+    def __init__(self, terms: Iterable[str] = (), below: Spellings | None = None) -> None:
+        """`terms`: those known already; looked at when the first spelling is asked for. `below`: others that
+        are known too, and learn nothing of what is added here."""
         self._unread = terms
+        self._below = below
         self._terms: dict[tuple[str, int], list[str]] = {}
         self._tables: dict[tuple[str, int], _Table] = {}
 
@@ -55,22 +57,24 @@ class Spellings:
         return found
 
     def _substituted(self, codes: bytes) -> list[str]:
+        found = [] if self._below is None else self._below._substituted(codes)
         table = self._table(chr(codes[0]), len(codes))
         if table is None:
-            return []
+            return found
         differing = table.letters != np.frombuffer(codes, np.uint8)
         few = np.add.reduce(differing, axis=1, dtype=np.uint8) <= 1
-        return [table.terms[at] for at in few.nonzero()[0].tolist()]
+        return found + [table.terms[at] for at in few.nonzero()[0].tolist()]
 
     def _longer(self, word: str, codes: bytes) -> list[str]:
         """A term of one letter more has a sum and a sum of squares that agree on that letter."""
+        found = [] if self._below is None else self._below._longer(word, codes)
         table = self._table(word[0], len(word) + 1)
         if table is None:
-            return []
+            return found
         letter = table.total - sum(codes)
         squared = table.squares - sum([code * code for code in codes])
         terms = [table.terms[at] for at in (letter * letter == squared).nonzero()[0].tolist()]
-        return [
+        return found + [
             term for term in terms if any(term[:at] + term[at + 1 :] == word for at in range(1, len(term)))
         ]
 

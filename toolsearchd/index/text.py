@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import cache
+
+from toolsearchd.nfkc import nfkc
 
 MAX_TOKEN_CHARS = 64  # nobody types a longer word; a 200,000-character one is an attack or base64
 MAX_RUN_CHARS = 512
@@ -33,7 +34,7 @@ def _unspaced() -> re.Pattern[str]:
 
 
 def _unicode_runs(text: str) -> Iterator[str]:
-    for match in _RUN.finditer(unicodedata.normalize("NFKC", text)):
+    for match in _RUN.finditer(nfkc(text)):
         run = match[0][:MAX_RUN_CHARS]
         if run.isascii():
             yield run

@@ -17,6 +17,7 @@ from toolsearchd.values import find_fault, representable, shown
 # Codes of error answers made here. JSON-RPC leaves -32000 to -32099 to implementations.
 TOO_LARGE_CODE = -32_090
 BAD_LINE_CODE = -32_091
+_HANDSHAKE = ("initialize", "server/discover")  # their answers are read by the SDK, which takes no odd text
 _NO_CODE = -32_603  # of a server whose error has no usable code: JSON-RPC's internal error
 _EXCERPT_CHARS = 300
 _KINDS = {dict: "an object", list: "a list", str: "text", bool: "a boolean", type(None): "null"}
@@ -36,7 +37,7 @@ def put_in_shape(fields: Mapping[str, Any], open_requests: Mapping[RequestId, st
     if "result" not in fields:
         what = f"its answer to {method} holds neither result nor error: {_excerpt(fields)}"
     elif isinstance(result := fields["result"], dict):
-        return head | {"result": result}
+        return head | {"result": representable(result) if method in _HANDSHAKE else result}
     elif method == "tools/call":
         return head | {"result": call_result(result)}
     else:

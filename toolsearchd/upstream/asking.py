@@ -10,8 +10,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Protocol
 
+from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.errors import ToolsearchdError
+from toolsearchd.upstream.cleaning import clean_at_once
 
+_MESSAGE_CHARS = 2000  # of a server's words in an error
+_KINDS_CHARS = 200
 ASKED = frozenset(("sampling/createMessage", "elicitation/create", "roots/list"))
 """What a server may ask of a client."""
 TOLD = frozenset(
@@ -68,3 +72,30 @@ class Waiting:
         if all(client is None for client in self._clients):
             return "the agent that is calling has no way to be asked"
         return "calls of several sessions are in flight, and it does not say which one it means"
+
+
+def input_required(result: dict[str, Any]) -> ToolsearchdError:
+    """What is wanted of the caller before the call can be completed (MCP 2026-07-28, InputRequiredResult)."""
+    wanted = result.get("inputRequests")
+    requests = list(wanted.values()) if isinstance(wanted, dict) else []
+    questions = [request for request in requests if isinstance(request, dict)]
+    other = [str(q.get("method")) for q in questions if q.get("method") != "elicitation/create"]
+    if other or not questions or len(questions) < len(requests):
+        kinds = ", ".join(sorted(set(other))) or "something that can't be read"
+        return ToolsearchdError(
+            "UNSUPPORTED", f"the tool asks for {plain_line(kinds)[:_KINDS_CHARS]} in the middle of the call"
+        )
+    asked = [params for q in questions if isinstance(params := q.get("params"), dict)]
+    words = " / ".join(plain_line(str(params.get("message", ""))[:_MESSAGE_CHARS]) for params in asked)[
+        :_MESSAGE_CHARS
+    ]
+    return ToolsearchdError(
+        "INPUT_REQUIRED",
+        f"the tool was not completed, it asks: {words or '(without words)'}. "
+        "Call it again with the answer in its arguments, where it has one for it, or ask the person",
+        requests=[
+            {"message": plain_line(str(params.get("message", ""))[:_MESSAGE_CHARS])}
+            | clean_at_once({key: params[key] for key in ("requestedSchema", "url") if key in params})
+            for params in asked
+        ],
+    )

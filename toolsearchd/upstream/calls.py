@@ -1,4 +1,7 @@
-"""Calls to one server: whose turn it is, whether it is asked at all, what became of it."""
+"""Calls to one server: whose turn it is, whether it is asked at all, what became of it.
+
+What the server answers goes on clean, but for tools' results: they are cleaned when they are made to fit.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
+from toolsearchd.config.secret_values import SecretValues
+from toolsearchd.disclosure.gate import clean_error
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.upstream.asking import Client, Waiting
 from toolsearchd.upstream.backoff import Breaker
+from toolsearchd.upstream.cleaning import wait_clean
 from toolsearchd.upstream.lost import LostError
+from toolsearchd.upstream.own_names import OwnNames
 from toolsearchd.upstream.slots import FairSlots
 
 if TYPE_CHECKING:
@@ -34,13 +41,14 @@ _NOT_SENT = frozenset(
     )
 )
 _ANSWERS = frozenset(("INPUT_REQUIRED", "UNSUPPORTED"))  # not what was asked for, from a server that works
+_RAW = ("nextCursor",)  # goes back to the server alone, and as it came
 _WAIT_S = 5.0  # what a call waits for a server that is coming back (the reference's)
 _REPLAY_WAIT_S = 15.0  # … and one that is to be sent again (the reference's)
 
 
 class Calls:
     """`connected(patience_s)` gives a connection that holds, or raises SERVER_UNAVAILABLE; `proven()` is told
-    of each answer."""
+    of each answer; `secrets()` are the server's, which no error shows."""
 
     def __init__(
         self,
@@ -50,14 +58,17 @@ class Calls:
         *,
         connected: Callable[[float], Awaitable[Connection]],
         proven: Callable[[], None],
+        secrets: Callable[[], SecretValues],
     ) -> None:
         self._name = name
         self._limits = limits
         self._connected = connected
         self._proven = proven
+        self._secrets = secrets
         self.slots = FairSlots(max_concurrency)
         self.breaker = Breaker(limits)
         self.waiting = Waiting(name)
+        self._own_names = OwnNames()
         self.in_flight = 0
         self.last_used = 0.0
 
@@ -91,20 +102,25 @@ class Calls:
                     )
 
                 try:
-                    return await send(_WAIT_S)
+                    return self._own_names.note(await send(_WAIT_S))
                 except LostError as lost:
                     if not replays:
                         raise
                     try:
-                        return await send(_REPLAY_WAIT_S)
+                        return self._own_names.note(await send(_REPLAY_WAIT_S))
                     except ToolsearchdError as error:
                         if error.code in _NOT_SENT:  # so what is known is how the first one ended
                             raise lost from None
                         raise
         except ToolsearchdError as error:
-            raise ToolsearchdError(
-                error.code, error.message, **error.fields | {"server": self._name}
-            ) from error
+            raise self._told(error) from error
+
+    def _told(self, error: ToolsearchdError) -> ToolsearchdError:
+        """With the server's name and without its secrets, which its own words may quote."""
+        secrets = self._secrets()
+        fields = {name: secrets.hidden_tree(value) for name, value in error.fields.items()}
+        message = secrets.hidden(error.message, is_cut=True)
+        return clean_error(ToolsearchdError(error.code, message, **fields | {"server": self._name}))
 
     def wake_all(self) -> None:
         """Nobody waits for a turn any more: `connected` has something to tell."""
@@ -162,13 +178,18 @@ class Calls:
         timeout_s: float,
         client: Client | None,
     ) -> dict[str, Any]:
-        """The result of any other request, as it came. Raises `ToolsearchdError`, as `call` does."""
+        """The result of any other request, clean. Raises `ToolsearchdError`, as `call` does.
+
+        What stands there under a shown name can be asked for by that name: see `OwnNames`.
+        """
+        sent = self._own_names.restored(params)
         try:
             async with self.slots.held(id(client)):
                 connection = await self._connected(_WAIT_S)
                 self.last_used = trio.current_time()
                 with self.waiting.counted(client):
-                    return await connection.request(method, params, timeout_s, client=client)
+                    result = await connection.request(method, sent, timeout_s, client=client)
         except ToolsearchdError as error:
-            fields = error.fields | {"server": self._name}
-            raise ToolsearchdError(error.code, error.message, **fields) from error
+            raise self._told(error) from error
+        cursor = {key: result[key] for key in _RAW if key in result}
+        return {**await wait_clean(self._own_names.note(result)), **cursor}

@@ -35,12 +35,13 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from toolsearchd import __version__
 from toolsearchd.catalog.definition import json_depth
 from toolsearchd.config.model import ServerSpec
-from toolsearchd.disclosure.sanitise import clean_json, plain_line
+from toolsearchd.disclosure.sanitise import clean, plain_line
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.framing import ENCODING_ERRORS
 from toolsearchd.upstream.answers import BAD_LINE_CODE, TOO_LARGE_CODE, call_result
-from toolsearchd.upstream.asking import ASKED, TOLD, Client
+from toolsearchd.upstream.asking import ASKED, TOLD, Client, input_required
+from toolsearchd.upstream.cleaning import clean_at_once, wait_clean
 from toolsearchd.upstream.introduction import lean_discover, lean_info, lean_initialize
 from toolsearchd.upstream.listing import Listing, ListingCheck
 from toolsearchd.upstream.lost import PERHAPS, LostError
@@ -55,7 +56,6 @@ _CONNECTION_CLOSED = -32_000
 # The SDK's own words where it gives up an answer. A server's error may bear the same code and is an answer.
 _GIVEN_UP = ("Connection closed", "SSE stream ", "Session terminated")
 _MESSAGE_CHARS = 2000  # of a server's words in an error
-_KINDS_CHARS = 200
 _TOOLS_AT_ONCE = 20  # checked before others have their turn
 _INPUT_ROUNDS = 16  # of one request: a person fills in no more forms for it
 _SENT_DEPTH = 240  # the SDK's encoder gives up at 255 levels, a message's own included
@@ -162,14 +162,16 @@ class Connection:
     async def _input(self, client: Client | None, result: dict[str, Any]) -> dict[str, Any]:
         """The answers to what an `input_required` result asks, and its state to go with them."""
         if client is None:
-            raise _input_required(result)
+            raise input_required(result)
         answers = {}
         for key, asked in (result.get("inputRequests") or {}).items():
             method = asked.get("method") if isinstance(asked, dict) else None
             if method not in ASKED:
                 raise ToolsearchdError("UNSUPPORTED", f"it asks for {method!s:.64}, which is not known")
             try:
-                answers[key] = await client.ask(self._name, method, asked.get("params") or {})
+                answers[key] = await client.ask(
+                    self._name, method, await wait_clean(asked.get("params") or {})
+                )
             except MCPError as refused:
                 words = f"the client did not answer {method}: {refused.error.message}"
                 raise ToolsearchdError("UNSUPPORTED", words) from refused
@@ -198,7 +200,7 @@ class Connection:
         raise ToolsearchdError("INDETERMINATE", f"no answer to {method} within {timeout_s:g} s{PERHAPS}")
 
     def _as_ours(self, error: MCPError, method: str) -> ToolsearchdError:
-        code, text = error.error.code, str(error.error.message)[:2000]
+        code, text = error.error.code, clean(str(error.error.message)[:_MESSAGE_CHARS])
         if code == TOO_LARGE_CODE:
             return ToolsearchdError("RESULT_TOO_LARGE", text)
         if code == BAD_LINE_CODE:
@@ -212,7 +214,7 @@ class Connection:
                 return LostError("INDETERMINATE", f"the server went away during {method}{PERHAPS}")
         # A call's error goes to a model, which is told in words.
         data = error.error.data if method != "tools/call" else None
-        fields = {} if data is None else {"server_data": data}
+        fields = {} if data is None else {"server_data": clean_at_once(data)}
         return ToolsearchdError(
             "SERVER_ERROR",
             text or "the server gave an error without words",
@@ -236,34 +238,11 @@ def _check_sendable(value: Any) -> None:
         )
 
 
-def _input_required(result: dict[str, Any]) -> ToolsearchdError:
-    """What is wanted of the caller before the call can be completed (MCP 2026-07-28, InputRequiredResult)."""
-    wanted = result.get("inputRequests")
-    requests = list(wanted.values()) if isinstance(wanted, dict) else []
-    questions = [request for request in requests if isinstance(request, dict)]
-    other = [str(q.get("method")) for q in questions if q.get("method") != "elicitation/create"]
-    if other or not questions or len(questions) < len(requests):
-        kinds = ", ".join(sorted(set(other))) or "something that can't be read"
-        return ToolsearchdError(
-            "UNSUPPORTED", f"the tool asks for {plain_line(kinds)[:_KINDS_CHARS]} in the middle of the call"
-        )
-    asked = [params for q in questions if isinstance(params := q.get("params"), dict)]
-    words = " / ".join(plain_line(str(params.get("message", ""))) for params in asked)[:_MESSAGE_CHARS]
-    return ToolsearchdError(
-        "INPUT_REQUIRED",
-        f"the tool was not completed, it asks: {words or '(without words)'}. "
-        "Call it again with the answer in its arguments, where it has one for it, or ask the person",
-        requests=[
-            {"message": plain_line(str(params.get("message", "")))[:_MESSAGE_CHARS]}
-            | {key: clean_json(params[key]) for key in ("requestedSchema", "url") if key in params}
-            for params in asked
-        ],
-    )
-
-
 def _reporting(on_progress: OnProgress) -> Any:
     async def progressed(progress: float, total: float | None, message: str | None) -> None:
-        on_progress(progress, total, message)
+        on_progress(
+            progress, total, plain_line(message[:_MESSAGE_CHARS]) if isinstance(message, str) else None
+        )
 
     return progressed
 
@@ -342,7 +321,7 @@ class _Session(ClientSession):
         if method not in ASKED:
             return await super()._on_request(dctx, method, params)
         try:
-            answer = await self._on_asked(method, params or {})
+            answer = await self._on_asked(method, await wait_clean(dict(params or {})))
             _check_sendable(answer)
             return answer
         except ToolsearchdError as error:
@@ -353,7 +332,7 @@ class _Session(ClientSession):
         if super()._intercept_notification(method, params):
             return True
         if method in TOLD:
-            self._on_told(method, params or {})
+            self._on_told(method, clean_at_once(dict(params or {})))
         return method in TOLD
 
 

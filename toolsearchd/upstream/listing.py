@@ -13,6 +13,7 @@ from toolsearchd.catalog.model import Definition, Source
 from toolsearchd.catalog.naming import keeps
 from toolsearchd.catalog.pages import Pages
 from toolsearchd.config.model import ServerSpec
+from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.limits import Limits
 from toolsearchd.values import find_fault, representable, shown
 
@@ -139,7 +140,8 @@ class ListingCheck:
                 return True
             if len(self._mended) < self._limits.rejected_tools:
                 where = ".".join(map(shown, path))
-                self._mended.append(f"{name!s:.64}: {where} held {what}, which was replaced")
+                words = f"{name!s:.64}: {where} held {what}, which was replaced"
+                self._mended.append(plain_line(words))
         try:
             data = msgspec.json.encode(tool)
             if not self._pages.admits(len(data)):
@@ -158,6 +160,6 @@ class ListingCheck:
     def _reject(self, name: Any, reason: str) -> None:
         if len(self._rejected) < self._limits.rejected_tools:
             shown = name if isinstance(name, str) else f"a name that is {type(name).__name__}"
-            self._rejected.append(f"{shown:.64}: {reason:.{_REASON_CHARS}}")
+            self._rejected.append(plain_line(f"{shown:.64}: {reason:.{_REASON_CHARS}}"))
         else:
             self._more_rejected += 1

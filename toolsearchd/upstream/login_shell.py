@@ -10,6 +10,9 @@ from collections.abc import Mapping
 
 import trio
 
+from toolsearchd.system import children
+from toolsearchd.system.marker import COMMAND
+
 log = logging.getLogger(__name__)
 
 _PATIENCE_S = 5.0  # a login shell with version managers in it takes one or two
@@ -33,12 +36,12 @@ async def login_path(environ: Mapping[str, str]) -> str:
     shell = environ.get("SHELL") or "/bin/sh"
     mark = _MARK.decode()
     try:
-        process = await trio.lowlevel.open_process(
+        process = await children.open_process(
             [shell, "-lc", f'printf "%s%s%s" "{mark}" "$PATH" "{mark}"'],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env=dict(environ),
+            env=dict(environ) | {COMMAND: "login shell"},
             start_new_session=True,
         )
     except (OSError, ValueError) as error:

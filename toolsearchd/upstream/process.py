@@ -2,12 +2,13 @@
 
 A server gets a session and a process group of its own (no terminal to ask on), a small environment, and a
 marker by which even a descendant that left the group is found. Stopping: close stdin, SIGTERM the group,
-SIGKILL the group, then whatever still bears the marker. Never waits for an end of file.
+SIGKILL the group, then whatever else is known to be of it. Never waits for an end of file.
 """
 
 from __future__ import annotations
 
 import itertools
+import logging
 import os
 import signal
 import subprocess
@@ -18,13 +19,17 @@ import trio
 from toolsearchd.config.model import ServerSpec
 from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.limits import Limits
+from toolsearchd.system import children, looks, processes
+from toolsearchd.system.marker import MARKER, marker
+from toolsearchd.system.processes import Process, Table
 
-MARKER = "TOOLSEARCHD_SERVER"
+log = logging.getLogger(__name__)
+
 _KEPT = ("HOME", "USER", "LOGNAME", "SHELL", "LANG", "TERM", "TMPDIR", "TZ")
 _KEPT_PREFIXES = ("LC_", "XDG_")
 _REST_S = 2.0  # for descendants that fork while they are killed
+_LOOK_S = 2.0  # a look takes milliseconds; /proc of a process that hangs in the kernel may hang with it
 _starts = itertools.count(1)
-_one_scan = trio.CapacityLimiter(1)  # many servers stop at once; their scans queue
 
 
 def environment_of(spec: ServerSpec, environ: Mapping[str, str], passed: tuple[str, ...]) -> dict[str, str]:
@@ -57,11 +62,13 @@ class StderrRing:
 class ServerProcess:
     """A running server. Made by `start`; `stop` ends it for good and can't be cancelled half-way."""
 
-    def __init__(self, process: trio.Process, marker: str, stderr: StderrRing, limits: Limits) -> None:
+    def __init__(self, process: trio.Process, mark: str, stderr: StderrRing, limits: Limits) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
         self._process = process
-        self._marker = marker
+        self._leader = _leader(process.pid)
+        looks.household.add(self._leader, mark)
+        looks.tell_started()
         self._limits = limits
         self.stderr = stderr
         self.stdin = process.stdin
@@ -72,17 +79,17 @@ class ServerProcess:
         cls, spec: ServerSpec, env: Mapping[str, str], stderr: StderrRing, limits: Limits
     ) -> ServerProcess:
         """Raises OSError where the command can't be started; its `filename` may be the working directory."""
-        marker = f"{os.getpid()}:{spec.name}:{next(_starts)}"
-        process = await trio.lowlevel.open_process(
-            list(spec.command),
+        mark = marker(spec.name, next(_starts))
+        process = await children.open_process(
+            spec.command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=dict(env) | {MARKER: marker},
+            env=dict(env) | {MARKER: mark},
             cwd=spec.cwd or env.get("HOME") or "/",
             start_new_session=True,
         )
-        return cls(process, marker, stderr, limits)
+        return cls(process, mark, stderr, limits)
 
     @property
     def pid(self) -> int:
@@ -106,14 +113,17 @@ class ServerProcess:
             pass  # closed from this side at the stop
 
     async def stop(self) -> None:
-        """Ends the group and all that bears the marker. Bounded by the stop limits and 4 s."""
+        """Ends the group and all that is known to be the server's. Bounded by the stop limits and 6 s."""
         with trio.CancelScope(shield=True):
+            with trio.move_on_after(_LOOK_S):  # while its parents live, a process can't deny whose it is
+                await _look()
             await self.stdin.aclose()
             if not await self._group_gone(self._limits.stop_stdin_s):
                 self._signal(signal.SIGTERM)
                 if not await self._group_gone(self._limits.stop_term_s):
                     self._signal(signal.SIGKILL)
             await self._kill_the_rest()
+            looks.household.end(self._leader.key)
             await self.stdout.aclose()
             if self._process.stderr is not None:
                 await self._process.stderr.aclose()
@@ -124,8 +134,10 @@ class ServerProcess:
         with trio.move_on_after(within_s):
             while self._signal(0):
                 self._process.poll()  # reaps the leader, which keeps the group alive as a zombie
-                if self._process.returncode is not None and not await scan(in_group=self.pid):
-                    break  # only zombies, which wait for a parent that is in no hurry
+                if self._process.returncode is not None:
+                    table = await _look()
+                    if table and not any(p.group == self.pid and p.is_live for p in table.values()):
+                        break  # only zombies, which wait for a parent that is in no hurry
                 await trio.sleep(0.02)
             return True
         return False
@@ -141,43 +153,28 @@ class ServerProcess:
         return True
 
     async def _kill_the_rest(self) -> None:
-        """The group again, and descendants that left it: they still carry the environment they were born
-        with. Until none is found, for some fork faster than they are killed."""
-        group = self.pid if self._signal(0) else 0  # the id of a group that is gone may be another's by now
+        """The group again, and descendants that left it. Until none is found, for some fork faster than they
+        are killed."""
         with trio.move_on_after(_REST_S):
-            while pids := await scan(in_group=group, bearing=f"{MARKER}={self._marker}"):
-                for pid in pids:
-                    try:
-                        os.kill(pid, signal.SIGKILL)
-                    except OSError:
-                        pass  # it went by itself
+            while not (table := await _look()) or (found := looks.household.of(self._leader.key, table)):
+                for process in found if table else ():
+                    processes.send(process, signal.SIGKILL)
                 await trio.sleep(0.02)
 
 
-async def scan(*, in_group: int = 0, bearing: str = "") -> list[int]:
-    """Pids of live processes in a group, or with a variable in their environment. In a worker thread: on a
-    busy machine /proc takes longer to read than the loop may stand."""
-    return await trio.to_thread.run_sync(_scan, in_group, bearing.encode(), limiter=_one_scan)
+async def _look() -> Table:
+    """Empty where nothing can be read now: no descriptor is left."""
+    try:
+        return await looks.look()
+    except OSError as error:
+        log.debug("no look at the processes: %s", error)
+        return {}
 
 
-def _scan(group: int, variable: bytes) -> list[int]:
-    found = []
-    for entry in os.scandir("/proc"):
-        if entry.name.isdigit():
-            try:
-                if (group and _is_live_in(entry.path, group)) or (variable and _bears(entry.path, variable)):
-                    found.append(int(entry.name))
-            except OSError:
-                continue  # gone, or another user's
-    return found
-
-
-def _is_live_in(path: str, group: int) -> bool:
-    with open(f"{path}/stat", "rb") as file:
-        state, _parent, its_group = file.read().rpartition(b")")[2].split()[:3]
-    return int(its_group) == group and state not in (b"Z", b"X")
-
-
-def _bears(path: str, variable: bytes) -> bool:
-    with open(f"{path}/environ", "rb") as file:
-        return variable in file.read().split(b"\0")
+def _leader(pid: int) -> Process:
+    """A process that was just started, and not collected yet: it is there, if only as a zombie."""
+    try:
+        found = processes.read(pid)
+    except OSError:  # no descriptor is left: its group is all that is known of it then
+        found = None
+    return found or Process(pid, os.getpid(), pid, pid, 0, "X", "")

@@ -107,8 +107,11 @@ class _Client(httpx2.AsyncClient):
 
     def _note_refusal(self, request: httpx2.Request, response: httpx2.Response) -> None:
         # A server need not offer the listening stream (GET), nor the end of a session (DELETE).
-        if response.status_code >= 400 and (request.method == "POST" or self._transport_kind == "sse"):
+        if response.status_code >= 300 and (request.method == "POST" or self._transport_kind == "sse"):
             hint = _HINTS.get(response.status_code)
+            if response.is_redirect:  # not followed: the headers are for the address in the entry
+                to = response.next_request.url if response.next_request else None
+                hint = f"put the address it leads to, at {to.host}, into the entry" if to else None
             words = f"it answered {response.status_code} {response.reason_phrase}"
             self.refusal = words + (f": {hint}" if hint else "")
 

@@ -25,7 +25,7 @@ from toolsearchd.upstream.lines import LineReader, Lost, Message, depth_bound
 from toolsearchd.upstream.process import ServerProcess
 from toolsearchd.upstream.progress import ProgressGate
 from toolsearchd.upstream.words import words_of_end
-from toolsearchd.values import representable
+from toolsearchd.values import find_fault, representable
 
 _CHUNK_BYTES = 1 << 16  # what a pipe holds
 _LINES_AT_ONCE = 50  # then others have their turn: a chunk can hold 60,000 lines
@@ -131,6 +131,9 @@ class StdioTransport:
                 shaped = put_in_shape(fields, self._open_requests)
                 self._reader.junk += shaped is None
                 fields = shaped
+            elif find_fault(fields.get("id")) is not None:
+                self._reader.junk += 1  # no answer can bear such an id
+                return None
         return self._for_session(fields) if fields is not None else None
 
     def _for_session(self, fields: dict[str, Any]) -> Any | None:

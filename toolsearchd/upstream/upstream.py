@@ -16,8 +16,10 @@ import msgspec
 import trio
 
 from toolsearchd.catalog.model import Source, SourceState
+from toolsearchd.config.masking import masked
 from toolsearchd.config.model import ServerSpec
-from toolsearchd.disclosure.sanitise import plain_line
+from toolsearchd.config.secret_values import secrets_of
+from toolsearchd.disclosure.sanitise import clipped, plain_line
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.guard import guarded
 from toolsearchd.limits import Limits
@@ -27,7 +29,7 @@ from toolsearchd.upstream.lines import LineReader
 from toolsearchd.upstream.listing import Listing, Sieve
 from toolsearchd.upstream.process import ServerProcess, StderrRing
 from toolsearchd.upstream.sdk import load_sdk
-from toolsearchd.upstream.words import words_of, words_of_spawn_error
+from toolsearchd.upstream.words import trail_of, words_of, words_of_spawn_error
 
 if TYPE_CHECKING:
     from toolsearchd.upstream.connection import Connection, Transport
@@ -35,11 +37,19 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _AFTER_BUG_S = 1.0  # at least, before a server whose keeping failed by a bug is tried again
+_LINE_CHARS = 2000  # of a line of stderr, as of a server's words in an error
 _PROVEN_S = 180.0  # a session that held this long was no accident (the reference's keepalive interval)
 
 
 class _FailedError(RuntimeError):
     """The server could not be used; the text is for people."""
+
+
+def _words_in(error: BaseException) -> str:
+    """Of a `_FailedError`, in whatever groups."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return str(error)
 
 
 class Upstream:
@@ -59,6 +69,7 @@ class Upstream:
         """`known`: what the server listed in an earlier run; its tools stand until it comes up.
         `on_told(server, method, params)` hears what the server tells all of its clients."""
         self.spec = spec
+        self._secrets = secrets_of(spec)
         self._limits = limits
         self._environment = environment
         self._start_slots = start_slots
@@ -72,6 +83,7 @@ class Upstream:
             spec.max_concurrency,
             connected=self._wait_connected,
             proven=lambda: self._backoff.proven(),  # a restart replaces it
+            secrets=lambda: self._secrets,
         )
         self._connection: Connection | None = None
         self._process: ServerProcess | None = None
@@ -125,18 +137,26 @@ class Upstream:
             "pid": self._process.pid if self._process else None,
             "tools": len(self._sieve.sift(self.listing.definitions, self.spec).kept),
             "protocol": connection.protocol if connection else "",
-            "server_info": plain_line(connection.server_info) if connection else "",
+            "server_info": plain_line(self._secrets.hidden(connection.server_info)) if connection else "",
             "in_flight": self.calls.in_flight,
             "queued": self.calls.slots.waiting,
             "restarts": max(0, self.starts - 1),
             "last_error": self.last_error,
-            "stderr_tail": self.stderr.tail(),
+            "stderr_tail": self._last_words(20),
             "junk_lines": self.reader.junk,
-            "first_junk": plain_line(self.reader.first_junk),
+            "first_junk": self._first_junk(),
             "next_retry_s": round(max(0.0, self._retry_at - now), 1) if self._retry_at else None,
             "breaker_open_s": round(self.calls.breaker.opens_for_s(now), 1),
             "origins": msgspec.to_builtins(self.spec.origins),
         }
+
+    def _last_words(self, lines: int) -> list[str]:
+        """Of stderr, where servers print what they were started with."""
+        hidden = (self._secrets.hidden(line, is_cut=True) for line in self.stderr.tail(lines))
+        return [masked(clipped(line, _LINE_CHARS)) for line in hidden]
+
+    def _first_junk(self) -> str:
+        return plain_line(self._secrets.masked(self.reader.first_junk, is_cut=True))
 
     def update(self, spec: ServerSpec) -> None:
         """Other keys of the same server: nothing is restarted."""
@@ -236,10 +256,11 @@ class Upstream:
 
     def _fail(self, failure: str) -> None:
         self._retry_at = trio.current_time() + self._backoff.failed(random.uniform(-1, 1))  # noqa: S311 - it spreads retries
-        tail = self.stderr.tail(3)
+        failure = self._secrets.masked(failure)
+        tail = self._last_words(3)
         said = [f"stderr: {' | '.join(tail)}"] if tail else []
         if self.reader.first_junk and not self.reader.has_spoken:
-            said.insert(0, f"stdout: {plain_line(self.reader.first_junk)}")
+            said.insert(0, f"stdout: {self._first_junk()}")
         self.last_error = failure + (f" ({'; '.join(said)})" if said else "")
         # No time in the reason: models see it, and their prompts are cached.
         self._set("parked" if self._backoff.is_parked else "failed", failure)
@@ -255,10 +276,10 @@ class Upstream:
         try:
             failure = await self._live()
         except* _FailedError as group:
-            failure = words_of(group)
-        except* Exception as group:  # whatever the SDK or the server came up with is this server's failure
-            failure = words_of(group)
-            log.debug("server %s failed", self.spec.name, exc_info=group)
+            failure = _words_in(group)
+        except* Exception as group:  # noqa: BLE001 - whatever it came up with is this server's failure
+            failure = words_of(group, self.spec.url, self._secrets)
+            log.debug("server %s failed: %s", self.spec.name, trail_of(group, self._secrets))
         finally:
             self._connection = self._process = None
         return failure
@@ -270,6 +291,7 @@ class Upstream:
 
             return await self._serve(RemoteTransport(self.spec, self._limits), trio.Event())
         environment = await self._environment(self.spec)
+        self._secrets = secrets_of(self.spec, environment)
         first_byte = trio.Event()
         async with trio.open_nursery() as nursery:
             await nursery.start(self._hold_start_slot, first_byte)
@@ -292,7 +314,7 @@ class Upstream:
         try:
             process = await ServerProcess.start(self.spec, environment, self.stderr, self._limits)
         except (OSError, ValueError) as error:
-            raise _FailedError(words_of_spawn_error(error, self.spec.command[0])) from error
+            raise _FailedError(words_of_spawn_error(error, self.spec.command[0], self._secrets)) from error
         self._process = process
         try:
             transport = StdioTransport(
@@ -331,7 +353,7 @@ class Upstream:
                     patience.deadline = float("inf")
                     is_idle = await self._keep(connection)
             except* Exception as group:
-                raise _FailedError(transport.explain(words_of(group))) from group
+                raise _FailedError(transport.explain(words_of(group, spec.url, self._secrets))) from group
         if patience.cancelled_caught:
             raise _FailedError(f"no {step} within {spec.connect_timeout_s:g} s")
         return None if is_idle else transport.explain("")
@@ -380,7 +402,8 @@ class Upstream:
             try:
                 listing = await connection.list_tools(timeout_s=self.spec.connect_timeout_s)
             except ToolsearchdError as error:
-                self.last_error = f"listing its tools again failed, the previous list stands: {error.message}"
+                words = plain_line(self._secrets.masked(error.message))
+                self.last_error = f"listing its tools again failed, the previous list stands: {words}"
                 log.warning("server %s: %s", self.spec.name, self.last_error)
             else:
                 if listing.cut and not self.listing.cut:

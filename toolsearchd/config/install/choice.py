@@ -40,25 +40,41 @@ def choose(
 ) -> Choice:
     """`keep`, `move`: names that a person decided on; what the daemon can't read stays all the same."""
     specs, problems = specs_of(client, text, file)
+    faults = _faults(problems)
     found = Choice({}, {}, {}, [])
     for name, entry in entries.items():
         spec = specs.get(name)
         if is_door(entry):
             found.doors[name] = entry
         elif spec is None or not isinstance(entry, Mapping):
-            found.kept[name] = _why_unreadable(client, name, problems)
+            found.kept[name] = _why_unreadable(client, name, faults)
         elif name in keep:
             found.kept[name] = "you said so"
         elif name not in move and (reason := _why_not(client, spec, entry)):
             found.kept[name] = reason
         else:
             found.moved[name] = entry
+    moved = {dotted((*client.section, name)) for name in found.moved}
     found.variables.extend(
         problem.path
         for problem in problems
-        if problem.message == UNSET
-        and any(problem.path.startswith(dotted((*client.section, name)) + ".") for name in found.moved)
+        if problem.message == UNSET and not moved.isdisjoint(_above(problem.path))
     )
+    return found
+
+
+def _above(path: str) -> list[str]:
+    """What a dotted path may stand below: it, up to each of its dots."""
+    return [path[:at] for at, character in enumerate(path) if character == "."]
+
+
+def _faults(problems: Collection[Problem]) -> dict[str, str]:
+    """Path, and what it stands below → the first error there."""
+    found: dict[str, str] = {}
+    for problem in problems:
+        if problem.level == "error":
+            for path in (problem.path, *_above(problem.path)):
+                found.setdefault(path, problem.message)
     return found
 
 
@@ -69,16 +85,8 @@ def specs_of(client: Client, text: str, file: str) -> tuple[dict[str, ServerSpec
     return {spec.name: spec for spec in parsed.servers}, parsed.problems
 
 
-def _why_unreadable(client: Client, name: str, problems: Collection[Problem]) -> str:
-    at = dotted((*client.section, name))
-    said = next(
-        (
-            problem.message
-            for problem in problems
-            if problem.level == "error" and (problem.path + ".").startswith(at + ".")
-        ),
-        "no entry",
-    )
+def _why_unreadable(client: Client, name: str, faults: Mapping[str, str]) -> str:
+    said = faults.get(dotted((*client.section, name)), "no entry")
     return f"the daemon can't read it: {said.removesuffix(f'; {LEFT_OUT}')}"
 
 

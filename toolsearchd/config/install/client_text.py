@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from toolsearchd.config.install.clients import Client
@@ -68,8 +69,10 @@ class ClientText:
                 raise self.bad(str(error)) from error
         return self._checked(text, {**self.entries, name: {**entry, "args": args}})
 
-    def source_of(self, name: str) -> Source | None:
-        return self._client.editor.source_of(self.text, self._client.section, name)
+    @cached_property
+    def sources(self) -> Mapping[str, Source]:
+        """The entries as they stand, but those whose layout fits no other place."""
+        return self._client.editor.sources_of(self.text, self._client.section)
 
     def bad(self, why: str) -> ToolsearchdError:
         return ToolsearchdError("BAD_CONFIG", f"{self._file}: {why}; nothing was changed")

@@ -52,11 +52,30 @@ class Editor(Protocol):
     def replace(self, text: str, section: Section, name: str, key: str, value: list[str]) -> str:
         """`key` of the entry `name`, which holds a list, holds `value`."""
 
-    def source_of(self, text: str, section: Section, name: str) -> Source | None:
-        """The entry as it stands; None where its layout fits no other place."""
+    def sources_of(self, text: str, section: Section) -> Mapping[str, Source]:
+        """The entries as they stand, but those whose layout fits no other place."""
 
     def render(self, head: Mapping[str, str], section: Section, entries: Mapping[str, Any]) -> str:
         """A text of its own: the keys of `head` at the top, then the entries."""
+
+
+class Text:
+    """A text that grows: its parts are joined once."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self.size = 0  # characters
+
+    def add(self, part: str) -> None:
+        self._parts.append(part)
+        self.size += len(part)
+
+    def take(self) -> str:
+        """All of it; it is empty then."""
+        made = "".join(self._parts)
+        self._parts.clear()
+        self.size = 0
+        return made
 
 
 def newline_of(text: str) -> str:

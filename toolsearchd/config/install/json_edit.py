@@ -14,17 +14,25 @@ from toolsearchd.config.install.editing import (
     EditError,
     Section,
     Source,
+    Text,
     nested,
     newline_of,
     stays,
     without_detached,
 )
-from toolsearchd.config.install.json_scan import TOKEN, Object, walk
+from toolsearchd.config.install.json_scan import Object, walk
 
-_AFTER = re.compile(r"[ \t]*(?://[^\r\n]*|/\*[^\r\n]*?\*/[ \t]*(?=[\r\n]))")  # the rest of an entry's line
+# The rest of an entry's line, where it is comments.
+_AFTER = re.compile(r"[ \t]*+(?://[^\r\n]*+|(?:/\*(?:[^*\r\n]|\*(?!/))*+\*/[ \t]*+)++(?=[\r\n]))")
 _LIST = re.compile(r"\[(?P<lead>\s*)(?:.*[^\s])?(?P<tail>\s*)\]", re.DOTALL)
 _INDENT = re.compile(r"[ \t]*")
-_BLANK_LINE = re.compile(r"[ \t]*[\r\n]")
+_BLANK_LINE = re.compile(r"[ \t]*+[\r\n]")
+# What is no line comment; a string or a comment that the piece cuts ends with it.
+_BESIDE_LINE_COMMENTS = re.compile(
+    r'(?:[^"\'/]++|"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|\'[^\'\\]*+(?:\\.[^\'\\]*+)*+(?:\'|\\?\Z)'
+    r"|/\*.*?(?:\*/|\Z)|/(?!/))*+",
+    re.DOTALL,
+)
 
 
 class _Chunk(msgspec.Struct):
@@ -79,14 +87,13 @@ def replace(text: str, section: Section, name: str, key: str, value: list[str]) 
     return text[: member.value] + f"[{layout['lead']}{items}{layout['tail']}]" + text[member.end :]
 
 
-def source_of(text: str, section: Section, name: str) -> Source | None:
+def sources_of(text: str, section: Section) -> dict[str, Source]:
     found, missing, _ = walk(text, section)
-    chunks = [] if missing else _chunks(text, found)[0]
-    chunk = next((one for one in chunks if one.key == name), None)
-    if chunk is None:
-        return None
-    gap = chunk.gap if chunk.gap.strip() else ""
-    return Source(without_detached(chunk.lead)[1], chunk.body + gap, chunk.after)
+    sources: dict[str, Source] = {}
+    for chunk in [] if missing else _chunks(text, found)[0]:
+        gap = chunk.gap if chunk.gap.strip() else ""
+        sources.setdefault(chunk.key, Source(without_detached(chunk.lead)[1], chunk.body + gap, chunk.after))
+    return sources
 
 
 def render(head: Mapping[str, str], section: Section, entries: Mapping[str, Any]) -> str:
@@ -103,53 +110,71 @@ def _rewritten(
     ends_with_comma = bool(found.members) and found.members[-1].comma >= 0
     layout = _Layout(text, found, chunks)
     kept: list[_Chunk] = []
-    pending, place = "", None
+    pending, place = _Joined(layout), None
     for chunk in chunks:
         if chunk.key in remove:
-            pending = _joined(pending, stays(chunk.lead, with_comments=with_comments), layout)
+            pending.add(stays(chunk.lead, with_comments=with_comments))
             if place is None:
                 place = len(kept)
                 kept += _additions(layout, add, pending, place)
-                pending = "" if add else pending
             continue
-        _prepend(pending, chunk, layout)
-        pending = ""
+        _prepend(pending, chunk)
         kept.append(chunk)
     if place is None:
         kept += _additions(layout, add, pending, len(kept))
-    inside = _joined(pending, rest + "}", layout)[:-1]
+    pending.add(rest + "}")
+    inside = pending.take()[:-1]
     if not kept:
         inside = inside if inside.strip() else ""
     elif not chunks:
         inside = layout.last_line(inside)
         kept[0].lead = rest.rstrip() + kept[0].lead
-    body = ""
+    body = _Joined(layout)
     for at, chunk in enumerate(kept):
         comma = "," if at < len(kept) - 1 or ends_with_comma else ""
-        body = _joined(body, chunk.lead + chunk.body + chunk.gap + comma + chunk.after, layout)
-    return text[: found.open + 1] + _joined(body, inside + text[found.close :], layout)
+        body.add(chunk.lead + chunk.body + chunk.gap + comma + chunk.after)
+    body.add(inside + text[found.close :])
+    return text[: found.open + 1] + body.take()
 
 
-def _joined(before: str, after: str, layout: _Layout) -> str:
-    """With a line end between them where what comes after would be in a comment."""
-    last = before.rpartition("\n")[2]
-    if after and "//" in last and not _BLANK_LINE.match(after) and _ends_in_line_comment(last):
-        return before + layout.newline_lead + after.lstrip()
-    return before + after
+class _Joined:
+    """Pieces one after the other, with a line end between two where the second would be in a comment."""
+
+    def __init__(self, layout: _Layout) -> None:
+        self._newline_lead = layout.newline_lead
+        self._text = Text()
+        self._is_comment = False  # what it ends with is a line comment
+
+    def add(self, piece: str) -> None:
+        if piece and self._is_comment and not _BLANK_LINE.match(piece):
+            piece = self._newline_lead + piece.lstrip()
+        _, line_end, line = piece.rpartition("\n")
+        self._is_comment = (self._is_comment and not line_end) or _ends_in_line_comment(line)
+        self._text.add(piece)
+
+    def take(self) -> str:
+        """All of it; it is empty then."""
+        self._is_comment = False
+        return self._text.take()
 
 
-def _prepend(before: str, chunk: _Chunk, layout: _Layout) -> None:
-    chunk.lead = _joined(before, chunk.lead + chunk.body, layout).removesuffix(chunk.body)
+def _prepend(before: _Joined, chunk: _Chunk) -> None:
+    """What waits in `before` stands before the chunk."""
+    before.add(chunk.lead + chunk.body)
+    chunk.lead = before.take().removesuffix(chunk.body)
 
 
 def _ends_in_line_comment(line: str) -> bool:
-    return any(match[0].startswith("//") for match in TOKEN.finditer(line))
+    if "//" not in line:
+        return False
+    match = _BESIDE_LINE_COMMENTS.match(line)
+    return match is not None and match.end() < len(line)
 
 
-def _additions(layout: _Layout, add: Sequence[Addition], before: str, place: int) -> list[_Chunk]:
+def _additions(layout: _Layout, add: Sequence[Addition], before: _Joined, place: int) -> list[_Chunk]:
     new = [layout.chunk(one, is_first=not (place + at)) for at, one in enumerate(add)]
     if new:
-        _prepend(before, new[0], layout)
+        _prepend(before, new[0])
     return new
 
 
@@ -173,16 +198,17 @@ class _Layout:
     """How the members of an object are set, for those that come in."""
 
     def __init__(self, text: str, found: Object, chunks: list[_Chunk]) -> None:
-        self._text = text
         self._nl = newline_of(text)
+        self._unit = _unit(text)
+        self._is_dense = _is_dense(text)
         leads = [chunk.lead for chunk in chunks]
         broken = next((lead for lead in leads if "\n" in lead), None)
         self.is_block = broken is not None or (not leads and "\n" in text.strip())
         outer = _indent_at(text, found.open)
         self._outer = outer
-        self._indent = outer + _unit(text) if broken is None else re.split(r"[^ \t]", broken)[-1]
+        self._indent = outer + self._unit if broken is None else broken[len(broken.rstrip(" \t")) :]
         self.newline_lead = self._nl + self._indent
-        self._inline_lead = leads[1] if len(leads) > 1 else ("" if _is_dense(text) else " ")
+        self._inline_lead = leads[1] if len(leads) > 1 else ("" if self._is_dense else " ")
         self._first_lead = leads[0] if leads else ""
 
     def chunk(self, one: Addition, *, is_first: bool) -> _Chunk:
@@ -191,10 +217,8 @@ class _Layout:
             return _Chunk(one.name, lead, body, after=after)
         key = json.dumps(one.name, ensure_ascii=False)
         if self.is_block:
-            return _Chunk(
-                one.name, self.newline_lead, f"{key}: {_block(one.value, self._text, self._indent)}"
-            )
-        dense = _is_dense(self._text)
+            return _Chunk(one.name, self.newline_lead, f"{key}: {self._block(one.value)}")
+        dense = self._is_dense
         value = json.dumps(one.value, ensure_ascii=False, separators=(",", ":") if dense else None)
         lead = self._first_lead if is_first else self._inline_lead
         return _Chunk(one.name, lead if not lead.strip() else " ", f"{key}:{'' if dense else ' '}{value}")
@@ -203,10 +227,9 @@ class _Layout:
         """What stands before the closing brace of an object that was empty."""
         return self._nl + self._outer if self.is_block else ""
 
-
-def _block(value: object, text: str, indent: str) -> str:
-    made = json.dumps(value, indent=_unit(text), ensure_ascii=False)
-    return made.replace("\n", newline_of(text) + indent)
+    def _block(self, value: object) -> str:
+        made = json.dumps(value, indent=self._unit, ensure_ascii=False)
+        return made.replace("\n", self._nl + self._indent)
 
 
 def _indent_at(text: str, at: int) -> str:

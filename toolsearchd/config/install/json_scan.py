@@ -9,8 +9,8 @@ from typing import NamedTuple
 from toolsearchd.config.install.editing import EditError, Section
 
 TOKEN = re.compile(
-    r"(?P<blank>\s+|//[^\r\n]*|/\*.*?\*/)"
-    r'|"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|[{}\[\]:,]|[^\s{}\[\]:,"\'/]+',
+    r"(?P<blank>\s++|//[^\r\n]*+|/\*.*?\*/)"
+    r'|"[^"\\]*+(?:\\.[^"\\]*+)*+"|\'[^\'\\]*+(?:\\.[^\'\\]*+)*+\'|[{}\[\]:,]|[^\s{}\[\]:,"\'/]++',
     re.DOTALL,
 )
 _DECODER = json.JSONDecoder()

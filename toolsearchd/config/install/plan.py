@@ -122,7 +122,7 @@ def _restored(client: Client, found: Found) -> bytes | None:
     add = []
     for name, entry in _moved_entries(client, found).items():
         if name not in now.entries:
-            as_it_was = old.source_of(name) if old.entries.get(name) == entry else None
+            as_it_was = old.sources.get(name) if old.entries.get(name) == entry else None
             add.append(Addition(name, entry, as_it_was))
         elif now.entries[name] != entry:
             raise now.bad(f"it has a server {name!r} again, not the one that was moved; rename or remove it")

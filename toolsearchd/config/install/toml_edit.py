@@ -17,15 +17,17 @@ from toolsearchd.config.install.editing import (
     EditError,
     Section,
     Source,
+    Text,
     newline_of,
     stays,
     without_detached,
 )
 
-_BLANK = re.compile(r"(?:[\s\ufeff]+|#[^\n]*)*")
-_KEY = re.compile(r'\s*("(?:\\.|[^"\\])*"|\'[^\']*\'|[A-Za-z0-9_-]+)\s*')
+_BLANK = re.compile(r"(?:[\s\ufeff]++|#[^\n]*+)*+")
+_KEY = re.compile(r'\s*+("[^"\\]*+(?:\\.[^"\\]*+)*+"|\'[^\']*+\'|[A-Za-z0-9_-]++)\s*+')
 _VALUE = re.compile(
-    r'"""(?:\\.|[^\\])*?"{3,5}|\'\'\'.*?\'{3,5}|"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\'|#[^\n]*|\n|[\[\]{}]|[^\[\]{}"\'#\n]+',
+    r'"""(?:[^"\\]++|\\.|"(?!""))*+"{3,5}|\'\'\'(?:[^\']++|\'(?!\'\'))*+\'{3,5}'
+    r'|"(?:[^"\\\n]++|\\.)*+"|\'[^\'\n]*+\'|#[^\n]*+|\n|[\[\]{}]|[^\[\]{}"\'#\n]++',
     re.DOTALL,
 )
 _REST_OF_LINE = re.compile(r"[^\n]*")
@@ -57,27 +59,29 @@ def edit(
             f"{'.'.join(section)} is one inline table; write its servers as [{'.'.join(section)}.NAME]"
         )
     depth, nl = len(section), newline_of(text)
-    out, pending, place, waits = "", "", None, False
+    out, pending = Text(), Text()
+    place, waits = -1, False
     begins_anew = False  # what the text began with is gone
     for one in statements:
         gone = one.path[:depth] == section and len(one.path) > depth and one.path[depth] in remove
         if gone:
-            pending += stays(one.lead, with_comments=with_comments)
-            begins_anew = begins_anew or not out
+            pending.add(stays(one.lead, with_comments=with_comments))
+            begins_anew = begins_anew or not out.size
         # A table may begin where another does, and nowhere else: what follows it would become its own.
-        waits = waits or (gone and place is None)
+        waits = waits or (gone and place < 0)
         if waits and one.header is None:
-            out, pending = out + pending, ""
-            place, waits = len(out), False
+            out.add(pending.take())
+            place, waits = out.size, False
         if not gone:
-            at_start = begins_anew and not out and not pending and place is None
+            at_start = begins_anew and not out.size and not pending.size and place < 0
             lead = one.lead.lstrip("\r\n") if at_start else one.lead
-            out, pending = out + pending + lead + one.text, ""
-    out += pending
+            out.add(pending.take() + lead + one.text)
+    out.add(pending.take())
     if not statements:
-        out, rest = rest, ""
-    place = len(out) if place is None else place
-    made = _inserted(out, place, [_addition(one, section, nl) for one in add], nl) + rest
+        out.add(rest)
+        rest = ""
+    place = out.size if place < 0 else place
+    made = _inserted(out.take(), place, [_addition(one, section, nl) for one in add], nl) + rest
     ends = made.endswith("\n") or (text and not text.endswith("\n"))
     return made if ends else made + nl
 
@@ -92,24 +96,34 @@ def replace(text: str, section: Section, name: str, key: str, value: list[str]) 
     wanted = (*section, name, key)
     if not any(one.path == wanted and one.header is not None for one in statements):
         raise EditError(f"the entry {name!r} has no {key} of its own line")
-    out = ""
+    out = []
     for one in statements:
         line = one.text
         if one.path == wanted:
             line = line[: one.value[0]] + _value(value) + line[one.value[1] :]
-        out += one.lead + line
-    return out + rest
+        out.append(one.lead + line)
+    return "".join([*out, rest])
 
 
-def source_of(text: str, section: Section, name: str) -> Source | None:
-    entry = (*section, name)
-    depth = len(entry)
-    own = [one for one in _scan(text)[0] if one.path[:depth] == entry]
-    if not own or any(one.header is not None and one.header[:depth] != entry for one in own):
-        return None
-    head, *others = own
+def sources_of(text: str, section: Section) -> dict[str, Source]:
+    depth = len(section)
+    own: dict[str, list[_Statement]] = {}
+    for one in _scan(text)[0]:
+        if one.path[:depth] == section and len(one.path) > depth:
+            own.setdefault(one.path[depth], []).append(one)
+    return {name: _source(statements) for name, statements in own.items() if _is_apart(statements, depth)}
+
+
+def _is_apart(statements: list[_Statement], depth: int) -> bool:
+    """Is an entry made of tables of its own?"""
+    entry = statements[0].path[: depth + 1]
+    return all(one.header is None or one.header[: depth + 1] == entry for one in statements)
+
+
+def _source(statements: list[_Statement]) -> Source:
+    head, *others = statements
     lead = without_detached(head.lead)[1].lstrip("\r\n")
-    return Source(lead, head.text + "".join(without_detached(one.lead)[1] + one.text for one in others))
+    return Source(lead, head.text + "".join([without_detached(one.lead)[1] + one.text for one in others]))
 
 
 def render(head: Mapping[str, str], section: Section, entries: Mapping[str, Any]) -> str:

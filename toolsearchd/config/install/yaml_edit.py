@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Collection, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import yaml
@@ -72,15 +73,17 @@ def replace(text: str, section: Section, name: str, key: str, value: list[str]) 
     return text[:start] + (newline_of(text) + " " * entry.start_mark.column).join(items) + text[end:]
 
 
-def source_of(text: str, section: Section, name: str) -> Source | None:
+def sources_of(text: str, section: Section) -> dict[str, Source]:
     key, value = _section(text, section)
     if key is None or not isinstance(value, yaml.MappingNode) or value.flow_style:
-        return None
+        return {}
     lines = text.splitlines(keepends=True)
-    entry = next((one for one in _entries(text, key.start_mark.line, value) if one.name == name), None)
-    if entry is None or _refers(text, entry):
-        return None
-    return Source("".join(lines[entry.own : entry.key]), "".join(lines[entry.key : entry.end]))
+    refers = [0, *accumulate(_references(text, len(lines)))]
+    return {
+        entry.name: Source("".join(lines[entry.own : entry.key]), "".join(lines[entry.key : entry.end]))
+        for entry in _entries(text, key.start_mark.line, value)
+        if refers[entry.own] == refers[entry.end]
+    }
 
 
 def render(head: Mapping[str, str], section: Section, entries: Mapping[str, Any]) -> str:
@@ -108,13 +111,13 @@ def _child(node: yaml.Node | None, name: str) -> yaml.Node | None:
     return next((value for key, value in pairs if key.value == name), None)
 
 
-def _refers(text: str, entry: _Entry) -> bool:
-    """Does it hold an alias, or what others are aliases of?"""
-    return any(
-        isinstance(token, yaml.AliasToken | yaml.AnchorToken)
-        and entry.own <= token.start_mark.line < entry.end
-        for token in yaml.scan(text, Loader=yaml.SafeLoader)
-    )
+def _references(text: str, lines: int) -> list[int]:
+    """For each line, how many aliases stand in it, and texts that others are aliases of."""
+    found = [0] * (lines + 1)
+    for token in yaml.scan(text, Loader=yaml.SafeLoader):
+        if isinstance(token, yaml.AliasToken | yaml.AnchorToken):
+            found[min(token.start_mark.line, lines)] += 1
+    return found
 
 
 def _entries(text: str, key_line: int, section: yaml.MappingNode) -> list[_Entry]:
@@ -153,13 +156,14 @@ def _block(text: str, entries: list[_Entry], remove: Collection[str], add: Seque
     gone = [entry for entry in entries if entry.name in remove]
     place = gone[0].own if gone else entries[-1].end
     made = "".join(_added(one, entries[0].indent, nl) for one in add)
-    for entry in reversed(gone):
+    kept, at = [*lines[:place], made], place
+    for entry in gone:
         start = entry.own
-        while entry is not gone[0] and start > place and not lines[start - 1].strip():
+        while entry is not gone[0] and start > at and not lines[start - 1].strip():
             start -= 1
-        del lines[start : entry.end]
-    lines.insert(place, made)
-    return "".join(lines)
+        kept += lines[at:start]
+        at = entry.end
+    return "".join([*kept, *lines[at:]])
 
 
 def _added(one: Addition, indent: int, nl: str) -> str:

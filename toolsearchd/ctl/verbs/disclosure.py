@@ -29,7 +29,7 @@ def run(args: Namespace) -> int:
         print_json(outcome(here, found, plan, args) | {"disclosure": args.mode, "door": plan.door})
         return 0
     if args.dry_run:
-        say_difference(found, plan)
+        say_difference(here.client, found, plan)
         return 0
     changed = "" if plan.text != found.text else " already"
     say(f"{here.client.title}, {found.file}: {args.mode}{changed}; in force when the client starts again")

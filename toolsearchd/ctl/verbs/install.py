@@ -47,7 +47,7 @@ def run(args: Namespace) -> int:
         )
         return 0
     if args.dry_run:
-        say_difference(found, plan)
+        say_difference(here.client, found, plan)
     changed = plan.text != found.text
     state = ("to be installed" if args.dry_run else "installed") if changed else "as it was"
     say(f"{here.client.title}, {found.file}: {state}")

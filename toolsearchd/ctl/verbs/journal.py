@@ -6,7 +6,6 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections import deque
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from fnmatch import fnmatchcase
 from typing import Any
 
 import msgspec
@@ -15,6 +14,7 @@ from toolsearchd.ctl.connect import control
 from toolsearchd.ctl.output import coloured, complain, print_json
 from toolsearchd.disclosure.sanitise import plain_line, visible
 from toolsearchd.errors import ToolsearchdError
+from toolsearchd.globs import matches_glob
 
 HELP = "what was called, by whom, by whose leave, with what outcome"
 
@@ -74,7 +74,7 @@ def _fits(record: dict[str, Any], args: Namespace, since: str) -> bool:
     if str(record.get("at", "")) < since:
         return False
     wanted = {name: glob for name in _GLOBS if (glob := getattr(args, name)) is not None}
-    return all(fnmatchcase(str(record.get(name, "")), glob) for name, glob in wanted.items())
+    return all(matches_glob(str(record.get(name, "")), glob) for name, glob in wanted.items())
 
 
 def _count(text: str) -> int:

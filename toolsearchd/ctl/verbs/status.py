@@ -9,6 +9,8 @@ from toolsearchd.ctl.output import coloured, duration, megabytes, print_json, sa
 
 HELP = "version, uptime, servers, tools, sessions and why each got its tier"
 
+_SHOWN = 20  # of calls without an end: a screen
+
 
 def arguments(parser: ArgumentParser) -> None:
     """None of its own."""
@@ -29,7 +31,9 @@ def run(args: Namespace) -> int:
     for problem in reply["problems"]:
         print(coloured("problem: ", "warning"), end="")
         say(problem)
-    for call in reply["unanswered"]:
+    if (more := len(reply["unanswered"]) - _SHOWN) > 0:
+        say(f"{more} more: toolsearchctl journal --step unanswered --limit 0")
+    for call in reply["unanswered"][-_SHOWN:]:
         print(coloured("unanswered: ", "warning"), end="")
         how = "sent" if call["sent"] else "approved, perhaps sent"
         when = f"{how} at {call['sent_at']} by an earlier daemon"

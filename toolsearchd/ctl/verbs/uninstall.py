@@ -30,7 +30,7 @@ def run(args: Namespace) -> int:
         print_json(outcome(here, found, plan, args) | {"restored": list(plan.names), "identical": identical})
         return 0
     if args.dry_run:
-        say_difference(found, plan)
+        say_difference(here.client, found, plan)
         return 0
     state = "byte for byte as before" if identical else "its servers are back, other edits are kept"
     say(f"{here.client.title}, {found.file}: {state}")

@@ -1,0 +1,130 @@
+"""Looks at what runs below this process: whose each process is, and what nobody answers for.
+
+Owns the one household, for the kernel's tree is one per process too. /proc is read in threads, one look at a
+time; who comes while one is under way shares the next.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import trio
+
+from toolsearchd.system import children, processes
+from toolsearchd.system.household import Household, descendants
+from toolsearchd.system.marker import COMMAND, MARKER
+from toolsearchd.system.processes import Key, Process, Table
+
+household = Household()
+
+
+class _Traces(NamedTuple):
+    """What a process shows of its origin."""
+
+    marker: str
+    is_persons: bool  # begun by a command of the person's own, which may leave what it likes
+    cgroup: str
+
+
+class _Looks:
+    def __init__(self) -> None:
+        self.turn = trio.CapacityLimiter(1)
+        self.count = 0
+        self.latest: tuple[int, Table] = (0, {})
+        self.asked: set[Key] = set()  # processes whose traces were read, and told nothing
+        self.persons: set[Key] = set()
+        self.news = trio.Event()
+
+
+_looks = _Looks()
+
+
+def news() -> trio.Event:
+    """Set at the next start of a server: what daemonises mostly does so at once."""
+    return _looks.news
+
+
+def tell_started() -> None:
+    news, _looks.news = _looks.news, trio.Event()
+    news.set()
+
+
+async def look() -> Table:
+    """All processes, read after this was called; the household knows what there is to know of them. Raises
+    OSError where they can't be read now. Cancelled, a reading thread may go on, unheard."""
+    before = _looks.count
+    async with _looks.turn:
+        number, table = _looks.latest
+        if number > before:
+            return table
+        _looks.count += 1
+        number = _looks.count
+        table = await trio.to_thread.run_sync(processes.read_all, abandon_on_cancel=True)
+        household.look(table, os.getpid())
+        await _ask_for_traces(table)
+        _looks.latest = (number, table)
+        return table
+
+
+async def _ask_for_traces(table: Table) -> None:
+    """Of each process of which nothing is known, once."""
+    standing = {process.key for process in table.values()}
+    _looks.asked &= standing
+    _looks.persons &= standing
+    unknown = [process for process in _unplaced(table) if process.key not in _looks.asked]
+    servers = household.running()
+    if not unknown or household.is_empty:
+        return
+    traces, cgroups, own = await trio.to_thread.run_sync(
+        _read_traces, unknown, servers, abandon_on_cancel=True
+    )
+    household.note_cgroups(cgroups)
+    for process, its in zip(unknown, traces, strict=True):
+        _looks.asked.add(process.key)
+        household.claim(process, its.marker, its.cgroup, own)
+        if its.is_persons:
+            _looks.persons.add(process.key)
+    household.look(table, os.getpid())
+
+
+def _unplaced(table: Table) -> list[Process]:
+    """Of a subreaper: what lives below it and is no server's nor its own children's. Else all of this user's
+    that live and are nobody's: what was left behind may be anybody's child."""
+    if not children.is_subreaper():
+        return [p for p in table.values() if p.is_live and not household.is_known(p) and p.pid != os.getpid()]
+    if children.is_starting():
+        return []  # whose a new child is will be known in a moment
+    given = [p for p in table.values() if p.parent == os.getpid() and not children.is_own(p.pid)]
+    found = [*given, *descendants([process.pid for process in given], table)]
+    return [process for process in found if process.is_live and not household.is_known(process)]
+
+
+def strays(table: Table) -> list[Process]:
+    """What lives below a subreaper and nothing tells whose it is. None of the person's own commands'."""
+    if not children.is_subreaper():
+        return []
+    persons = {pid for pid, _ in _looks.persons}
+    spared = persons | {process.pid for process in descendants(persons, table)}
+    return [process for process in _unplaced(table) if process.pid not in spared]
+
+
+def _read_traces(
+    unknown: Iterable[Process], servers: Iterable[Key]
+) -> tuple[list[_Traces], dict[Key, str], str]:
+    """In a thread. The cgroups are those of the servers, and this process's own."""
+    traces = [_traces(process.pid) for process in unknown]
+    return traces, {server: processes.cgroup(server[0]) for server in servers}, processes.cgroup(os.getpid())
+
+
+def _traces(pid: int) -> _Traces:
+    if not processes.is_ours(pid):
+        return _Traces("", False, "")
+    marker, is_persons = "", False
+    for entry in processes.environment(pid):
+        name, _, value = entry.partition(b"=")
+        if name == MARKER.encode():
+            marker = value.decode("utf-8", "surrogateescape")
+        is_persons |= name == COMMAND.encode()
+    return _Traces(marker, is_persons, processes.cgroup(pid))
