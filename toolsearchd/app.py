@@ -156,6 +156,7 @@ class Daemon:
             journal=self.journal,
             settings=self._settings,
             limits=limits,
+            offers=self.fleet.offers,
         )
         self.spill = Spill(places.state_dir, limits=limits)
         self.dispatcher = Dispatcher(
@@ -315,6 +316,7 @@ class Daemon:
         self.fleet.apply(self.watcher.desired.servers)
         self.sessions.config_changed()
         self.evaluator.changed()
+        self.approver.look_again()
         self.cataloger.mark_dirty()
 
     def _sources(self) -> tuple[Source, ...]:
@@ -333,6 +335,7 @@ class Daemon:
     def _snapshot_changed(self, generation: int) -> None:
         self.heap.holds(len(self.cataloger.snapshot))
         self.evaluator.changed()
+        self.approver.look_again()
         self.warm_catalog.changed()
         self.sessions.broadcast("catalog_changed", {"generation": generation})
 

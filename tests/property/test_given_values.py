@@ -13,7 +13,6 @@ from tests.odd_values import json_values, maps, nested
 from tests.unit.disclosure_catalog import assembled, view
 from toolsearchd.catalog.model import Source
 from toolsearchd.config.expand import ExpandContext
-from toolsearchd.config.model import ServerSpec
 from toolsearchd.config.settings import load_settings
 from toolsearchd.config.sources import FORMATS
 from toolsearchd.dispatch.arguments import prepare
@@ -26,7 +25,6 @@ from toolsearchd.upstream.lines import LineReader, Message
 from toolsearchd.upstream.listing import ListingCheck
 
 LIMITS = Limits()
-SPEC = ServerSpec(name="s", transport="stdio", command=("x",), digest="d")
 CONTEXT = ExpandContext(environ={}, home="/home/me")
 PARTS = ["name", "description", "title", "inputSchema", "outputSchema", "annotations", "_meta", "icons"]
 SCHEMA = ["type", "properties", "required", "default", "enum", "maximum", "anyOf", "$ref", "pattern", "items"]
@@ -64,7 +62,7 @@ def test_definitions(tools, arguments):
     (read,) = LineReader(LIMITS).feed(line + b"\n")
     if not isinstance(read, Message):
         return
-    check = ListingCheck(SPEC, LIMITS)
+    check = ListingCheck(LIMITS)
     list(check.take(read.fields["result"]["tools"]))
     listing = check.listing()
     seen = view(Source(name="s", definitions=listing.definitions))

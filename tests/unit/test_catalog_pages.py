@@ -9,19 +9,17 @@ from hypothesis import strategies as st
 
 from toolsearchd.catalog.model import Definition
 from toolsearchd.catalog.pages import Pages
-from toolsearchd.config.model import ServerSpec
 from toolsearchd.limits import Limits
 from toolsearchd.upstream.listing import ListingCheck
 
 LIMITS = msgspec.structs.replace(
     Limits(), list_pages=5, list_bytes=20_000, cursor_chars=100, tools_per_server=50, rejected_tools=10
 )
-SPEC = ServerSpec(name="s", transport="stdio", command=("x",), digest="d")
 
 
 def listed(pages):
     """The listing of `(tools, cursor)` pages, and how many of them were asked for."""
-    check = ListingCheck(SPEC, LIMITS)
+    check = ListingCheck(LIMITS)
     for asked, (tools, cursor) in enumerate(pages, 1):
         for _ in check.take(tools):
             pass
@@ -76,7 +74,7 @@ def test_very_many_bad_tools_are_told_in_few_words():
 
 @given(st.lists(st.integers(0, 9_000), max_size=12))
 def test_no_more_is_held_than_the_limit(sizes):
-    check = ListingCheck(SPEC, LIMITS)
+    check = ListingCheck(LIMITS)
     for at, size in enumerate(sizes):
         for _ in check.take(tools(f"t{at}", description="d" * size)):
             pass

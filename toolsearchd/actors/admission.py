@@ -156,7 +156,10 @@ class Admission:
         journal: Journal,
         settings: Callable[[], Settings],
         limits: Limits,
+        offers: Callable[[str, str], bool] = lambda _server, _tool: True,
     ) -> None:
+        """`offers(server, tool)`: do the entries let it through at this moment?"""
+        self._offers = offers
         self._upstream = upstream
         self._approver = approver
         self._hooks = hooks
@@ -169,7 +172,7 @@ class Admission:
         from toolsearchd.dispatch.arguments import prepare  # large: `app` has it loaded after the start
 
         caller, entry = passage.caller, passage.entry
-        tool = passage.tool = caller.tool_to_call(request.name)
+        tool = passage.tool = self._tool_to_call(passage, request)
         entry.name = tool.public_name
         given = await self._hooks.run_pre(passage.who, tool, request.arguments or {})
         spec = self._spec(tool)
@@ -211,7 +214,7 @@ class Admission:
         `lacks_leave` set, where the policy has come to ask: then `wait_leave` is due before the next try.
         """
         assert passage.binding is not None
-        tool = passage.caller.tool_to_call(request.name)
+        tool = self._tool_to_call(passage, request)
         if tool.definition.digest != passage.binding.tool_digest:
             raise ToolsearchdError(
                 "TOOL_CHANGED",
@@ -238,7 +241,7 @@ class Admission:
 
     def footprint_before(self, passage: Passage, request: CallRequest) -> Footprint:
         """What the call seems to touch, before hooks and repairs. Raises TOOL_NOT_FOUND or TOOL_CHANGED."""
-        return self._footprint(passage.caller.tool_to_call(request.name), {})
+        return self._footprint(self._tool_to_call(passage, request), {})
 
     def footprint_of(self, passage: Passage) -> Footprint:
         """What the admitted call touches."""
@@ -280,6 +283,27 @@ class Admission:
             profile_approval=named.approval if named else None,
         )
 
+    def _tool_to_call(self, passage: Passage, request: CallRequest) -> Tool:
+        """As the session knows it, where the entries let it through: they may have changed since the catalog
+        was compiled, or since the call was admitted. Raises TOOL_NOT_FOUND, TOOL_CHANGED or
+        SERVER_UNAVAILABLE."""
+        if passage.tool is not None:
+            self._check_offered(passage.tool)
+        tool = passage.caller.tool_to_call(request.name)
+        self._check_offered(tool)
+        return tool
+
+    def _check_offered(self, tool: Tool) -> None:
+        if tool.kind != "mcp" or self._offers(tool.server, tool.name):
+            return
+        spec = self._upstream.spec(tool.server)
+        if spec is None or not spec.enabled:
+            why = "is not configured any more" if spec is None else "was disabled in its config"
+            raise ToolsearchdError("SERVER_UNAVAILABLE", f"{tool.server} {why}", server=tool.server)
+        raise ToolsearchdError(
+            "TOOL_NOT_FOUND", f"{tool.public_name} is filtered out by its server's entry; nothing was sent"
+        )
+
     def _spec(self, tool: Tool) -> ServerSpec | None:
         """What is configured for the tool's server; a tool of the agent's own has none."""
         return None if tool.kind == "plugin" else self._upstream.spec(tool.server)
@@ -298,11 +322,16 @@ class Admission:
 
         def is_current() -> bool:
             try:
-                return self._binding(caller, caller.tool_to_call(request.name), sent) == binding
+                return self._binding(caller, self._tool_to_call(passage, request), sent) == binding
             except ToolsearchdError:
                 return False
 
-        return await self._approver.wait_permit(caller, passage.entry, question, is_current)
+        try:
+            return await self._approver.wait_permit(caller, passage.entry, question, is_current)
+        except ToolsearchdError as error:
+            if error.code == "TOOL_CHANGED":
+                self._tool_to_call(passage, request)  # if it is gone, that says more
+            raise
 
     def _binding(self, caller: Caller, tool: Tool, sent: bytes) -> Binding:
         spec = self._spec(tool)

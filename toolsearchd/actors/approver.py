@@ -160,6 +160,12 @@ class Approver:
             f"approved by {prompt.by}", lambda binding: self._approvals.use(prompt, binding, _now())
         )
 
+    def look_again(self) -> None:
+        """Tools, grants or entries changed: a prompt that shows what is no more ends now, its call unsent."""
+        for waiting in tuple(self._waiting.values()):
+            if not waiting.is_current() and self._approvals.outdate(waiting.prompt):
+                self._settle(waiting.prompt)
+
     def withdraw(self, key: Hashable) -> None:
         """The call under `key` was stopped: nobody needs to answer any more."""
         for waiting in tuple(self._waiting.values()):

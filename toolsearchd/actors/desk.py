@@ -321,7 +321,7 @@ def _source_findings(source: Source) -> list[dict[str, str]]:
                 "level": "warning",
                 "about": source.name,
                 "message": f"{source.truncated} tools left out over the limit",
-                "mend": "raise limits.tools_per_server, or filter with tools.include",
+                "mend": "raise limits.tools_per_server",
             }
         )
     found += [

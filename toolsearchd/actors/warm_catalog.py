@@ -114,6 +114,8 @@ async def _hold_the_same(one: Snapshot, other: Snapshot, slices: Slices) -> bool
     for before, now in zip(one.sources, other.sources, strict=True):
         if before.definitions is not now.definitions and before.definitions != now.definitions:
             return False
+        if before.withheld is not now.withheld and before.withheld != now.withheld:
+            return False
         await slices.breathe()
     return True
 

@@ -148,6 +148,13 @@ class Approvals:
         self._end(prompt, PromptState.APPROVED, by=by)
         return prompt
 
+    def outdate(self, prompt: Prompt) -> bool:
+        """What the prompt shows is no more. False where it had ended."""
+        if prompt.state is not PromptState.PENDING:
+            return False
+        self._end(prompt, PromptState.CHANGED)
+        return True
+
     def withdraw(self, prompt: Prompt) -> bool:
         """The call is not wanted any more. False where the prompt had ended."""
         if prompt.state is not PromptState.PENDING:

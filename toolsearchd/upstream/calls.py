@@ -5,6 +5,7 @@ What the server answers goes on clean, but for tools' results: they are cleaned 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -120,6 +121,10 @@ class Calls:
         fields = {name: secrets.hidden_tree(value) for name, value in error.fields.items()}
         message = secrets.hidden(error.message, is_cut=True)
         return clean_error(ToolsearchdError(error.code, message, **fields | {"server": self._name}))
+
+    def wake_all(self) -> None:
+        """Nobody waits for a turn any more: `connected` has something to tell."""
+        self.slots.total = sys.maxsize
 
     def _check_breaker(self) -> None:
         if not self.breaker.admits(trio.current_time()):

@@ -93,10 +93,10 @@ class Connection:
         said = self.session.server_capabilities
         return frozenset(said.model_dump(exclude_none=True)) if said else frozenset()
 
-    async def list_tools(self, spec: ServerSpec, *, timeout_s: float) -> Listing:
+    async def list_tools(self, *, timeout_s: float) -> Listing:
         """All pages within `timeout_s`, or an error: never a partial list, but where it is too long, and then
         it says so. Raises `ToolsearchdError`."""
-        check = ListingCheck(spec, self._limits)
+        check = ListingCheck(self._limits)
         with trio.move_on_after(timeout_s):
             cursor: str | None = None
             while True:

@@ -11,11 +11,12 @@ import trio
 
 from toolsearchd import guard
 from toolsearchd.catalog.model import Source, SourceState
+from toolsearchd.catalog.naming import keeps
 from toolsearchd.config.model import ServerSpec
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.upstream.asking import Client
-from toolsearchd.upstream.listing import Listing, listing_of
+from toolsearchd.upstream.listing import Listing, listed_by, sift
 from toolsearchd.upstream.login_shell import is_bare, login_path
 
 if TYPE_CHECKING:
@@ -57,12 +58,13 @@ class Fleet:
         known: Iterable[Source] = (),
     ) -> None:
         """`known`: sources of an earlier run, whose tools stand until their servers come up."""
-        self._known = {source.spec_digest: source.definitions for source in known if source.spec_digest}
+        self._known = {source.spec_digest: listed_by(source) for source in known if source.spec_digest}
         self._limits = limits
         self._environ = dict(environ)
         self._passed = passed
         self._publish = publish
         self._desired: tuple[ServerSpec, ...] = ()
+        self._wanted: dict[str, ServerSpec] = {}  # the same by name
         self._members: dict[str, _Member] = {}
         self._leaving: dict[str, _Member] = {}  # told to stop, the last one of each name
         self._start_slots = trio.CapacityLimiter(limits.concurrent_starts)
@@ -75,6 +77,7 @@ class Fleet:
     def apply(self, servers: Sequence[ServerSpec]) -> None:
         """The newest desired servers, in catalog order. Only those that changed are touched."""
         self._desired = tuple(servers)
+        self._wanted = {spec.name: spec for spec in servers}
         if self._nursery is not None:
             self._reconcile()
         self._publish()
@@ -82,6 +85,12 @@ class Fleet:
     def spec(self, server: str) -> ServerSpec | None:
         member = self._members.get(server)
         return member.spec if member else None
+
+    def offers(self, server: str, tool: str) -> bool:
+        """Does the server's entry, as it is now, let calls of the tool through? Whatever the catalog says,
+        which is compiled a moment later."""
+        spec = self._wanted.get(server)
+        return spec is not None and spec.enabled and keeps(tool, spec.include, spec.exclude)
 
     def sources(self) -> tuple[Source, ...]:
         """The newest state of each desired server, in catalog order."""
@@ -92,14 +101,15 @@ class Fleet:
 
     def _expected(self, spec: ServerSpec) -> Source:
         """Of a server that nothing was done about yet."""
-        known = listing_of(spec, self._known.get(spec.digest, ())) if spec.enabled else Listing()
+        known = sift(self._known.get(spec.digest, ()) if spec.enabled else (), spec)
         return Source(
             name=spec.name,
             state="starting",
             reason="starting",
-            stale=bool(known.definitions),
-            definitions=known.definitions,
-            declared_tools=len(known.definitions),
+            stale=bool(known.kept),
+            definitions=known.kept,
+            withheld=known.withheld,
+            declared_tools=len(known.kept),
             project=spec.project,
             pins=spec.pins,
             spec_digest=spec.digest,
@@ -192,11 +202,10 @@ class Fleet:
 
     def _reconcile(self) -> None:
         assert self._nursery is not None
-        wanted = {spec.name: spec for spec in self._desired}
         for name, member in list(self._members.items()):
-            spec = wanted.get(name)
+            spec = self._wanted.get(name)
             if spec is None or member.upstream is None or _must_replace(member.spec, spec):
-                member.scope.cancel()
+                self._let_go(member, spec)
                 self._leaving[name] = self._members.pop(name)
         started = len(self._members)
         for spec in self._desired:
@@ -212,6 +221,19 @@ class Fleet:
                 started += 1
                 before = self._leaving.pop(spec.name, None)
                 guard.start(self._nursery, "keeping a server", self._keep, member, before)
+
+    def _let_go(self, member: _Member, wanted: ServerSpec | None) -> None:
+        """Ends the member; `wanted` is what stands in its place. What the same server listed is kept for the
+        time when it is enabled again."""
+        member.scope.cancel()
+        if member.upstream is None:
+            return
+        if wanted is None:
+            member.upstream.retire("is not configured any more")
+            return
+        member.upstream.retire("has another entry now" if wanted.enabled else "was disabled in its config")
+        if wanted.digest == member.spec.digest:
+            self._known[wanted.digest] = member.upstream.listing.definitions
 
     def _member(self, spec: ServerSpec, *, full: bool) -> _Member:
         from toolsearchd.upstream.upstream import Upstream  # what is known of servers shows before they start
@@ -231,7 +253,7 @@ class Fleet:
             environment=self._environment_of,
             start_slots=self._start_slots,
             publish=self._publish,
-            known=listing_of(spec, self._known.pop(spec.digest, ())),
+            known=Listing(self._known.pop(spec.digest, ())),
             on_told=lambda *told: self.on_told(*told),
         )
         return _Member(spec, upstream, None)

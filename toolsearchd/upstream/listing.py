@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from itertools import islice
+from typing import Any, NamedTuple
 
 import msgspec
 
 from toolsearchd.catalog.definition import decode_definition
-from toolsearchd.catalog.model import Definition
+from toolsearchd.catalog.model import Definition, Source
 from toolsearchd.catalog.naming import keeps
 from toolsearchd.catalog.pages import Pages
 from toolsearchd.config.model import ServerSpec
@@ -20,7 +21,7 @@ _REASON_CHARS = 300
 
 
 class Listing(msgspec.Struct, frozen=True):
-    """Usable tools in the server's order, and what was left out and why."""
+    """Usable tools in the server's order, whatever its entry's filters are, and what was left out and why."""
 
     definitions: tuple[Definition, ...] = ()
     rejected: tuple[str, ...] = ()
@@ -33,10 +34,51 @@ class Listing(msgspec.Struct, frozen=True):
         return tuple(definition.digest for definition in self.definitions)
 
 
-def listing_of(spec: ServerSpec, definitions: tuple[Definition, ...]) -> Listing:
-    """A listing of an earlier run, as far as the spec's filters still let it through."""
-    kept = tuple(d for d in definitions if keeps(d.name, spec.include, spec.exclude))
-    return Listing(definitions if len(kept) == len(definitions) else kept)
+class Sifted(NamedTuple):
+    """`withheld`: the others, each with its place in the whole list."""
+
+    kept: tuple[Definition, ...] = ()
+    withheld: tuple[tuple[int, Definition], ...] = ()
+
+
+def sift(definitions: tuple[Definition, ...], spec: ServerSpec) -> Sifted:
+    """What the entry's filters let through. The same object where that is everything."""
+    withheld = tuple(
+        (at, definition)
+        for at, definition in enumerate(definitions)
+        if not keeps(definition.name, spec.include, spec.exclude)
+    )
+    if not withheld:
+        return Sifted(definitions)
+    left_out = {at for at, _ in withheld}
+    kept = tuple(definition for at, definition in enumerate(definitions) if at not in left_out)
+    return Sifted(kept, withheld)
+
+
+def listed_by(source: Source) -> tuple[Definition, ...]:
+    """The whole list again, in the server's order."""
+    if not source.withheld:
+        return source.definitions
+    kept, whole = iter(source.definitions), list[Definition]()
+    for at, definition in source.withheld:
+        whole += islice(kept, at - len(whole))
+        whole.append(definition)
+    return (*whole, *kept)
+
+
+class Sieve:
+    """A listing behind its entry's filters. What it gives is the same object until one of the two is another:
+    the catalog knows by that what is indexed."""
+
+    def __init__(self) -> None:
+        self._of: tuple[tuple[Definition, ...], object] = ((), None)
+        self._sifted = Sifted()
+
+    def sift(self, definitions: tuple[Definition, ...], spec: ServerSpec) -> Sifted:
+        filters = (spec.include, spec.exclude)
+        if self._of[0] is not definitions or self._of[1] != filters:
+            self._of, self._sifted = (definitions, filters), sift(definitions, spec)
+        return self._sifted
 
 
 class ListingCheck:
@@ -45,8 +87,7 @@ class ListingCheck:
     What a page was decoded to is let go with the page: 20,000 tools are a million small objects.
     """
 
-    def __init__(self, spec: ServerSpec, limits: Limits) -> None:
-        self._spec = spec
+    def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._found: dict[str, Definition] = {}
         self._rejected: list[str] = []
@@ -109,8 +150,6 @@ class ListingCheck:
             definition = decode_definition(data, self._limits)
         except (ValueError, TypeError, OverflowError, RecursionError) as error:
             self._reject(name or f"tool {at}", str(error))
-            return True
-        if not keeps(definition.name, self._spec.include, self._spec.exclude):
             return True
         if definition.name in self._found:
             self._reject(definition.name, "the name stands twice; the first counts")

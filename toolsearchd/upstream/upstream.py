@@ -26,7 +26,7 @@ from toolsearchd.limits import Limits
 from toolsearchd.upstream.backoff import Backoff, Breaker, ChangeBudget
 from toolsearchd.upstream.calls import Calls
 from toolsearchd.upstream.lines import LineReader
-from toolsearchd.upstream.listing import Listing, listing_of
+from toolsearchd.upstream.listing import Listing, Sieve
 from toolsearchd.upstream.process import ServerProcess, StderrRing
 from toolsearchd.upstream.sdk import load_sdk
 from toolsearchd.upstream.words import trail_of, words_of, words_of_spawn_error
@@ -95,7 +95,9 @@ class Upstream:
         self._ever_ready = False
         self.stderr = StderrRing(limits.stderr_ring_bytes)
         self.reader = LineReader(limits)
-        self.listing = known
+        self.listing = known  # all that it listed; the entry's filters are applied where it is read
+        self._sieve = Sieve()
+        self._retired = ""  # why it is not to run any more
         self._known_before = bool(known.definitions)
         self.state: SourceState = "starting"
         self.reason = "starting"
@@ -107,13 +109,15 @@ class Upstream:
     def source(self) -> Source:
         # A server that is coming back keeps its tools listed: a catalog that flaps breaks prompt caches.
         listed = (self._ever_ready or self._known_before) and self.state != "parked"
+        kept, withheld = self._sieve.sift(self.listing.definitions, self.spec)
         return Source(
             name=self.spec.name,
             state=self.state,
             reason=self.reason,
             stale=listed and self.state != "ready",
-            definitions=self.listing.definitions if listed else (),
-            declared_tools=len(self.listing.definitions),
+            definitions=kept if listed else (),
+            withheld=withheld if listed else (),
+            declared_tools=len(kept),
             truncated=self.listing.truncated,
             rejected=self.listing.rejected,
             mended=self.listing.mended,
@@ -131,7 +135,7 @@ class Upstream:
             "reason": self.reason,
             "transport": self.spec.transport,
             "pid": self._process.pid if self._process else None,
-            "tools": len(self.listing.definitions),
+            "tools": len(self._sieve.sift(self.listing.definitions, self.spec).kept),
             "protocol": connection.protocol if connection else "",
             "server_info": plain_line(self._secrets.hidden(connection.server_info)) if connection else "",
             "in_flight": self.calls.in_flight,
@@ -158,12 +162,15 @@ class Upstream:
         """Other keys of the same server: nothing is restarted."""
         old, self.spec = self.spec, spec
         self.calls.slots.total = spec.max_concurrency
-        if (old.include, old.exclude) != (spec.include, spec.exclude):
-            self._tools_changed.set()
-            if self._connection is None:
-                self.listing = listing_of(spec, self.listing.definitions)
         if old.start == "lazy" and spec.start == "eager":
             self._awaited.set()
+
+    def retire(self, reason: str) -> None:
+        """It is not to run any more: nothing is sent to it from now on, and whoever waits for it is told at
+        once. Its task is the caller's to end."""
+        self._retired = reason
+        self.calls.wake_all()
+        self._wake()
 
     def restart(self) -> None:
         """Ends the running server, or the wait for the next try; it starts again at once."""
@@ -185,9 +192,8 @@ class Upstream:
             client.tell(self.spec.name, method, params)
 
     def _unavailable(self) -> ToolsearchdError:
-        return ToolsearchdError(
-            "SERVER_UNAVAILABLE", f"{self.spec.name} is {self.state}: {self.reason}", server=self.spec.name
-        )
+        why = self._retired or f"is {self.state}: {self.reason}"
+        return ToolsearchdError("SERVER_UNAVAILABLE", f"{self.spec.name} {why}", server=self.spec.name)
 
     async def _wait_connected(self, patience_s: float) -> Connection:
         """A connection that holds. A lazy server is started; one that comes back within `patience_s` is
@@ -206,9 +212,11 @@ class Upstream:
         return self._connection
 
     def _is_usable(self) -> bool:
-        return self._connection is not None and not self._connection.lost.is_set()
+        return not self._retired and self._connection is not None and not self._connection.lost.is_set()
 
     def _is_coming_within(self, seconds: float) -> bool:
+        if self._retired:
+            return False
         if self.state == "failed" and self._retry_at is not None:
             return self._retry_at - trio.current_time() <= seconds
         return self.state in ("starting", "ready", "not_started")
@@ -339,7 +347,7 @@ class Upstream:
                     on_told=self._take_told,
                 ) as connection:
                     step = "answer to tools/list"
-                    self.listing = await connection.list_tools(spec, timeout_s=spec.connect_timeout_s)
+                    self.listing = await connection.list_tools(timeout_s=spec.connect_timeout_s)
                     if self.listing.cut:
                         self._note_cut(f"what is beyond is left out: {self.listing.cut}")
                     patience.deadline = float("inf")
@@ -392,7 +400,7 @@ class Upstream:
             await self._tools_changed.wait()
             self._tools_changed = trio.Event()
             try:
-                listing = await connection.list_tools(self.spec, timeout_s=self.spec.connect_timeout_s)
+                listing = await connection.list_tools(timeout_s=self.spec.connect_timeout_s)
             except ToolsearchdError as error:
                 words = plain_line(self._secrets.masked(error.message))
                 self.last_error = f"listing its tools again failed, the previous list stands: {words}"
@@ -431,6 +439,9 @@ class Upstream:
         self._tell()
 
     def _tell(self) -> None:
+        self._wake()
+        self._publish()
+
+    def _wake(self) -> None:
         changed, self._changed = self._changed, trio.Event()
         changed.set()
-        self._publish()
