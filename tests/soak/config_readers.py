@@ -52,6 +52,36 @@ def yaml_config(text: str) -> object:
     return load_settings(text, "f")
 
 
+MASKED = {
+    "addresses": lambda chars: "http://a:b@h/p?k=" * (chars // 17),
+    "parameters": lambda chars: "https://h/?" + "token=x&" * (chars // 8),
+    "headers": lambda chars: "authorization: " * (chars // 15),
+    "private keys": lambda chars: "-----BEGIN PRIVATE KEY-----" * (chars // 27),
+    "pieces of a value": lambda chars: "secret-valu" * (chars // 11),
+}
+
+
+@row(
+    "credentials in what is shown",
+    LIMITS.stderr_ring_bytes,
+    "config/masking.py",
+    "config/secret_values.py",
+    families=MASKED,
+)
+def masked_text(text: str) -> object:
+    from toolsearchd.config.masking import masked, masked_tree, masked_url, masked_words
+    from toolsearchd.config.secret_values import SecretValues
+
+    known = SecretValues(("secret-value", text[:40]))
+    return (
+        masked(text),
+        masked_url(text),
+        masked_words(text.split()),
+        masked_tree({"a": text}),
+        known.masked(text),
+    )
+
+
 @row("config of TOML", LIMITS.user_file_bytes, "config/sources/codex.py", families=documents.TOML)
 def toml_config(text: str) -> object:
     from toolsearchd.config.sources import FORMATS
