@@ -14,6 +14,7 @@ from toolsearchd import __version__
 from toolsearchd.actors.stderr_writer import StderrWriter
 from toolsearchd.errors import ToolsearchdError
 
+LEVELS = ("debug", "info", "warning", "error")
 EXIT_BAD_CONFIG = 2
 EXIT_ALREADY_RUNNING = 75  # EX_TEMPFAIL: systemd and scripts may tell it from a crash
 
@@ -97,10 +98,12 @@ def _parse(argv: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--state-dir", metavar="DIR", help="default: $XDG_STATE_HOME/toolsearchd")
     parser.add_argument(
-        "--log-level", default="info", choices=["debug", "info", "warning", "error"], metavar="LEVEL"
+        "--log-level", default="info", choices=LEVELS, metavar="LEVEL", help=", ".join(LEVELS)
     )
     parser.add_argument(
-        "--check-config", action="store_true", help="print the effective config and each problem"
+        "--check-config",
+        action="store_true",
+        help="print what a start would have in force, and each problem; exit status 2 where one is an error",
     )
     parser.add_argument("--version", action="version", version=f"toolsearchd {__version__}")
     return parser.parse_args(argv)

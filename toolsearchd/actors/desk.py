@@ -182,8 +182,8 @@ class ControlDesk:
         found = [
             {
                 "level": problem.level,
-                "about": problem.path or problem.file,
-                "message": str(msgspec.structs.replace(problem, mend="")),
+                "about": problem.place or "config",
+                "message": problem.message,
                 "mend": problem.mend or MEND,
             }
             for problem in self._watcher.problems
@@ -285,18 +285,30 @@ def _words_of(call: dict[str, Any]) -> str:
     return f"{call['tool']} of {call['client']} {how} at {call['sent_at']}"
 
 
+def _not_started_findings(source: Source) -> list[dict[str, str]]:
+    """None for a lazy server whose tools are known: it waits for a call, as it is meant to."""
+    level, mend = "warning", "raise limits.started_servers, or set `enabled: false` for others"
+    if not source.reason.startswith("limit:"):
+        if source.definitions or source.withheld:
+            return []
+        level = "info"
+        mend = (
+            "none of its tools is known yet, so nothing calls it: "
+            f"`toolsearchctl restart {source.name}` starts it once"
+        )
+    message = f"{source.state}: {source.reason}"
+    return [{"level": level, "about": source.name, "message": message, "mend": mend}]
+
+
 def _source_findings(source: Source) -> list[dict[str, str]]:
     found = []
-    if source.state not in ("ready", "starting", "disabled"):
-        found.append(
-            {
-                "level": "warning",
-                "about": source.name,
-                "message": f"{source.state}: {source.reason}",
-                "mend": f"`toolsearchctl servers {source.name}` shows its last words; "
-                f"`toolsearchctl restart {source.name}` tries it now",
-            }
-        )
+    tries = f"`toolsearchctl servers {source.name}` shows its last words; "
+    tries += f"`toolsearchctl restart {source.name}` tries it now"
+    if source.state == "not_started":
+        found += _not_started_findings(source)
+    elif source.state not in ("ready", "starting", "disabled"):
+        message = f"{source.state}: {source.reason}"
+        found.append({"level": "warning", "about": source.name, "message": message, "mend": tries})
     found += [
         {
             "level": "warning",

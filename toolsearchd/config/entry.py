@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from toolsearchd.config.choices import with_choices
 from toolsearchd.config.document import Path, Place, problem_at
 from toolsearchd.config.expand import ExpandContext, Rule, expand
 from toolsearchd.config.masking import unquoted
@@ -167,7 +168,9 @@ class EntryReader:
             return msgspec.convert(plain, ServerSpec)
         except msgspec.ValidationError as error:
             message, _, at = unquoted(str(error)).replace("Expected", "expected").partition(" - at `$.")
-            raise EntryError(message.replace("`", ""), at.rstrip("`").split("[")[0]) from error
+            key = at.rstrip("`").split("[")[0]
+            message = with_choices(message.replace("`", ""), ServerSpec, (key,))
+            raise EntryError(message, key) from error
 
     def _transport(self, entry: Mapping[str, Any], url: str) -> str:
         given = entry.get("transport", entry.get("type"))

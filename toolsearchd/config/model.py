@@ -25,14 +25,19 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     path: str = ""  # "tools.tool_search.listing", "mcpServers.github.env.TOKEN"
     mend: str = ""  # what to do, where that is not to mend what stands there
 
-    def __str__(self) -> str:
-        place = (
+    @property
+    def place(self) -> str:
+        """The file with line and column, and the path in it."""
+        where = (
             self.file
             + (f":{self.line}" if self.line else "")
             + (f":{self.column}" if self.line and self.column else "")
         )
+        return ": ".join(part for part in (where, self.path) if part)
+
+    def __str__(self) -> str:
         said = f"{self.level}: {self.message}" + (f"; {self.mend}" if self.mend else "")
-        return ": ".join(part for part in (place, self.path, said) if part)
+        return f"{self.place}: {said}" if self.place else said
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,8 +13,9 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from toolsearchd.config.choices import with_choices
 from toolsearchd.config.document import Document, Path, problem_at
-from toolsearchd.config.entry import EntryReader
+from toolsearchd.config.entry import LEFT_OUT, EntryReader
 from toolsearchd.config.expand import ExpandContext
 from toolsearchd.config.masking import unquoted
 from toolsearchd.config.model import Origin, Problem
@@ -189,6 +190,9 @@ class _Loader:
 
     def _source(self, item: object, path: Path) -> SourceFile:
         fallback = SourceFile(path="?")
+        if not isinstance(item, Mapping):
+            self._error("expected {path, format}", path)
+            return fallback
         source = self._converted(item, path, SourceFile, fallback)
         assert isinstance(source, SourceFile)
         known = f"there are {', '.join(FORMATS)}"
@@ -228,7 +232,11 @@ class _Loader:
         reader = EntryReader(self._file, ("servers",), None, nothing, place=self._document.place, strict=True)
         for name, entry in value.items():
             reader.read(name, entry, Origin(file=self._file, format="toolsearchd", entry=name))
-        self.problems += [problem for problem in reader.problems if problem.level == "error"]
+        self.problems += [
+            msgspec.structs.replace(problem, message=problem.message.removesuffix(f"; {LEFT_OUT}"))
+            for problem in reader.problems  # not the entry is left out: the file is not in force
+            if problem.level == "error"
+        ]
         return {name: dict(entry) for name, entry in value.items() if isinstance(entry, Mapping)}
 
     def _profiles(self, value: object) -> dict[str, Profile]:
@@ -263,6 +271,7 @@ class _Loader:
             return msgspec.convert(_with_sizes(value, kind), kind)
         except msgspec.ValidationError as error:
             message, where = _place(unquoted(str(error)))
+            message = with_choices(message, kind, where)
             unknown = re.search(r"unknown field (.+)", message)
             if unknown:
                 key = unknown.group(1)

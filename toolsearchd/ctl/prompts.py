@@ -22,7 +22,10 @@ def prompt_text(prompt: dict[str, Any]) -> str:
         f"    until     {prompt['expires_at']}",
     ]
     if prompt["needs_code"]:
-        lines.append("    from here it takes the code that the notification shows")
+        lines.append(
+            "    from here it takes the code (--code) that the notification shows, or "
+            "`toolsearchctl approvals` in a terminal of another login"
+        )
     else:
         lines.append(f"    code      {prompt['code']}  (for a terminal that has to type it)")
     if prompt["pending"] > 1:

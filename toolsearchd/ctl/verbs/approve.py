@@ -11,15 +11,23 @@ HELP = "let a call pass that waits for an approval"
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("approval", metavar="ID")
+    parser.add_argument("approval", metavar="ID", help="as `toolsearchctl approvals` names it")
     scope = parser.add_mutually_exclusive_group()
     scope.add_argument(
         "--session", dest="scope", action="store_const", const="session", help="this tool, in this session"
     )
     scope.add_argument(
-        "--always", dest="scope", action="store_const", const="always", help="this tool, until it changes"
+        "--always",
+        dest="scope",
+        action="store_const",
+        const="always",
+        help="this tool, until it or its server's entry changes",
     )
-    parser.add_argument("--code", metavar="CODE", help="what the notification shows, where it is asked for")
+    parser.add_argument(
+        "--code",
+        metavar="CODE",
+        help="where it is asked for: what the notification, or a terminal of another login, shows",
+    )
 
 
 def run(args: Namespace) -> int:

@@ -13,9 +13,11 @@ HELP = "run a tool with arguments as JSON"
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME")
-    parser.add_argument("arguments", nargs="?", type=_json, default={}, metavar="ARGS_JSON")
-    parser.add_argument("--profile", metavar="P")
+    parser.add_argument("name", metavar="NAME", help="the tool, by any form of its name")
+    parser.add_argument(
+        "arguments", nargs="?", type=_json, default={}, metavar="ARGS_JSON", help="a JSON map; default: {}"
+    )
+    parser.add_argument("--profile", metavar="P", help="as a client of this profile sees it")
 
 
 def _json(text: str) -> Any:

@@ -11,7 +11,7 @@ HELP = "refuse a call that waits, or end a permit that stands"
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("approval", metavar="ID")
+    parser.add_argument("approval", metavar="ID", help="as `toolsearchctl approvals` names it")
 
 
 def run(args: Namespace) -> int:

@@ -12,8 +12,8 @@ HELP = "schemas of tools, by any form of their names"
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("names", nargs="+", metavar="NAME")
-    parser.add_argument("--profile", metavar="P")
+    parser.add_argument("names", nargs="+", metavar="NAME", help="tools, by any form of their names")
+    parser.add_argument("--profile", metavar="P", help="as a client of this profile sees it")
 
 
 def run(args: Namespace) -> int:

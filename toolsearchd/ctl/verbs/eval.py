@@ -36,7 +36,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--catalog", metavar="FILE", help="JSONL of {server, name, description, input_schema}"
     )
-    parser.add_argument("--profile", metavar="P")
+    parser.add_argument("--profile", metavar="P", help="as a client of this profile sees it")
 
 
 def run(args: Namespace) -> int:

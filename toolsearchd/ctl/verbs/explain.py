@@ -12,9 +12,9 @@ HELP = "why a search finds what it finds"
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("query", metavar="QUERY")
+    parser.add_argument("query", metavar="QUERY", help="as it was searched for")
     parser.add_argument("--tool", metavar="NAME", help="why this tool was or was not offered")
-    parser.add_argument("--profile", metavar="P")
+    parser.add_argument("--profile", metavar="P", help="as a client of this profile sees it")
 
 
 def run(args: Namespace) -> int:

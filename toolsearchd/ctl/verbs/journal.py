@@ -18,13 +18,20 @@ from toolsearchd.globs import matches_glob
 
 HELP = "what was called, by whom, by whose leave, with what outcome"
 
-_GLOBS = ("session", "client", "server", "tool", "step", "outcome")
+_GLOBS = {
+    "session": "the name that `sessions` shows",
+    "client": "whose call it was",
+    "server": "the tool's server",
+    "tool": "as the records name it: mcp__notes__delete_note",
+    "step": "approval, approved, sent, call (its end), unanswered",
+    "outcome": "of a call: ok, or an error code",
+}
 _UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def arguments(parser: ArgumentParser) -> None:
-    for name in _GLOBS:
-        parser.add_argument(f"--{name}", metavar="GLOB")
+    for name, help_ in _GLOBS.items():
+        parser.add_argument(f"--{name}", metavar="GLOB", help=help_)
     parser.add_argument("--since", metavar="AGE", help="30m, 2h, 7d, or a time as in the records")
     parser.add_argument("--limit", type=_count, default=50, metavar="N", help="the newest N (0: all)")
 

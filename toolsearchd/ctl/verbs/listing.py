@@ -13,8 +13,8 @@ HELP = "the tools and the listing that a model is shown"
 
 def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--context", type=int, metavar="N", help="the model's context length in tokens")
-    parser.add_argument("--profile", metavar="P")
-    parser.add_argument("--dialect", metavar="D")
+    parser.add_argument("--profile", metavar="P", help="as a client of this profile sees it")
+    parser.add_argument("--dialect", metavar="D", help="as a client of this dialect sees it")
 
 
 def run(args: Namespace) -> int:

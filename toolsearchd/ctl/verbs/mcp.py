@@ -11,7 +11,7 @@ HELP = "the MCP door on stdio: put this into a client's config"
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--profile", metavar="P")
+    parser.add_argument("--profile", metavar="P", help="the profile that the client asks for")
     parser.add_argument(
         "--disclosure", choices=("progressive", "direct"), help="direct: every tool, no bridge"
     )

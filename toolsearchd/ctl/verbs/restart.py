@@ -11,7 +11,7 @@ HELP = "restart one server"
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME")
+    parser.add_argument("name", metavar="NAME", help="as `toolsearchctl servers` names it")
 
 
 def run(args: Namespace) -> int:

@@ -13,10 +13,12 @@ HELP = "one query per argument, as an agent would see it"
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("queries", nargs="+", metavar="QUERY")
-    parser.add_argument("--limit", type=int, metavar="N")
-    parser.add_argument("--profile", metavar="P")
-    parser.add_argument("--dialect", metavar="D")
+    parser.add_argument(
+        "queries", nargs="+", metavar="QUERY", help="some keywords: service + action + object"
+    )
+    parser.add_argument("--limit", type=int, metavar="N", help="matches per query, at most")
+    parser.add_argument("--profile", metavar="P", help="as a client of this profile sees it")
+    parser.add_argument("--dialect", metavar="D", help="as a client of this dialect sees it")
 
 
 def run(args: Namespace) -> int:
@@ -32,8 +34,8 @@ def run(args: Namespace) -> int:
 
 def _show(group: dict[str, Any], tools: dict[str, Any]) -> None:
     say(f"{group['query']}:")
-    rows = [("", name, short_description(tools[name]["description"])) for name in group["matches"]]
-    rows += [("~", name, short_description(tools[name]["description"])) for name in group.get("near", ())]
+    rows = [("match", name, short_description(tools[name]["description"])) for name in group["matches"]]
+    rows += [("near", name, short_description(tools[name]["description"])) for name in group.get("near", ())]
     if rows:
         table(("", "TOOL", "DESCRIPTION"), rows)
     if group.get("unknown"):
@@ -43,4 +45,6 @@ def _show(group: dict[str, Any], tools: dict[str, Any]) -> None:
     for source in group.get("available_sources", ()):
         state = f", {source['state']}: {source['reason']}" if "state" in source else ""
         say(f"  {source['name']} ({source['tool_count']} tools{state})")
+    if not rows and not group.get("hint"):
+        say("nothing is found, and no server is there to be searched: `toolsearchctl status` says more")
     say()

@@ -12,7 +12,7 @@ HELP = "state, transport, pid, tools, last error, stderr tail, next retry"
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("name", nargs="?", metavar="NAME")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="one, with its last words")
     parser.add_argument("--origins", action="store_true", help="the config entries each server comes from")
 
 

@@ -11,7 +11,7 @@ HELP = "stop the work of one session, or of all"
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("session", nargs="?", metavar="SESSION")
+    parser.add_argument("session", nargs="?", metavar="SESSION", help="as `toolsearchctl sessions` names it")
 
 
 def run(args: Namespace) -> int:

@@ -21,7 +21,7 @@ _MOST_BAR = 40
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--profile", metavar="P")
+    parser.add_argument("--profile", metavar="P", help="as a client of this profile sees it")
     parser.add_argument("--plot", metavar="FILE", help="a picture of it (needs the extra `plot`)")
 
 
