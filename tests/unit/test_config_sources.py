@@ -146,9 +146,13 @@ def test_projects_of_claude_code_belong_to_their_projects():
     assert [(spec.name, spec.project) for spec in parsed.servers] == [("a", ""), ("b", "/p")]
 
 
-def merged(*documents, settings=None):
+def desired(*documents, settings=None):
     parsed = [parse("cursor", {"mcpServers": document}) for document in documents]
-    return desired_state(settings or Settings(), parsed, CONTEXT, KEY, "config.yaml").servers
+    return desired_state(settings or Settings(), parsed, CONTEXT, KEY, "config.yaml")
+
+
+def merged(*documents, settings=None):
+    return desired(*documents, settings=settings).servers
 
 
 def test_one_meaning_is_one_server_with_several_origins():
@@ -401,6 +405,16 @@ def test_own_servers_come_last_and_see_variables():
     settings = Settings(servers={"own": {"command": "${SET}", "args": ["${UNSET:-d}"]}})
     servers = merged({"a": {"command": "x"}}, settings=settings)
     assert [(s.name, s.command) for s in servers] == [("a", ("x",)), ("own", ("value", "d"))]
+
+
+def test_what_an_own_entry_says_in_vain_is_said():
+    own = {"command": "x", "cwd": "/work", "approval": "deny", "tools": {"exclude": ["t"]}}
+    found = desired({"a": {"command": "x", "timeout": 9}}, settings=Settings(servers={"b": own}))
+    (problem,) = found.problems
+    assert (problem.level, problem.path) == ("warning", "servers.b")
+    assert "the entry a of" in problem.message
+    assert problem.message.endswith("not in force: tools, approval")
+    assert not desired({"a": {"command": "x"}}, {"b": {"command": "x", "timeout": 9}}).problems
 
 
 def test_a_server_enabled_anywhere_runs():

@@ -182,8 +182,8 @@ class ControlDesk:
         found = [
             {
                 "level": problem.level,
-                "about": problem.place or "config",
-                "message": problem.message,
+                "about": problem.path or problem.file,
+                "message": f"{problem.place}: {problem.message}",
                 "mend": problem.mend or MEND,
             }
             for problem in self._watcher.problems
@@ -287,7 +287,10 @@ def _words_of(call: dict[str, Any]) -> str:
 
 def _not_started_findings(source: Source) -> list[dict[str, str]]:
     """None for a lazy server whose tools are known: it waits for a call, as it is meant to."""
-    level, mend = "warning", "raise limits.started_servers, or set `enabled: false` for others"
+    level, mend = (
+        "warning",
+        "set `enabled: false` for others, or raise limits.started_servers and start the daemon again",
+    )
     if not source.reason.startswith("limit:"):
         if source.definitions or source.withheld:
             return []
@@ -333,7 +336,7 @@ def _source_findings(source: Source) -> list[dict[str, str]]:
                 "level": "warning",
                 "about": source.name,
                 "message": f"{source.truncated} tools left out over the limit",
-                "mend": "raise limits.tools_per_server",
+                "mend": "raise limits.tools_per_server, and start the daemon again",
             }
         )
     found += [

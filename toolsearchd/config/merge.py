@@ -18,6 +18,20 @@ from toolsearchd.config.model import Desired, Origin, Problem, ServerSpec
 from toolsearchd.config.settings import Settings
 from toolsearchd.config.sources import Parsed
 
+_OWN_FIELDS = (
+    *("timeout_s", "connect_timeout_s", "include", "exclude", "supports_parallel_tool_calls"),
+    *("max_concurrency", "sharing", "start", "idle_timeout_s", "trust", "pins", "approval", "pass_env"),
+    *("unvalidatable", "protocol"),
+)
+_KEYS = {
+    "timeout_s": "timeout",
+    "connect_timeout_s": "connect_timeout",
+    "idle_timeout_s": "idle_timeout",
+    "include": "tools",
+    "exclude": "tools",
+}
+_PLAIN = ServerSpec(name="", transport="stdio")
+
 
 def desired_state(
     settings: Settings,
@@ -45,6 +59,7 @@ def desired_state(
             merged[digest] = msgspec.structs.replace(spec, digest=digest)
         else:
             merged[digest] = _joined(found, spec)
+            problems += _unheard(found, spec)
     return Desired(servers=tuple(_named_apart(list(merged.values()))), problems=tuple(problems))
 
 
@@ -79,6 +94,29 @@ def _joined(first: ServerSpec, other: ServerSpec) -> ServerSpec:
     return msgspec.structs.replace(
         first, origins=first.origins + other.origins, enabled=first.enabled or other.enabled
     )
+
+
+def _unheard(first: ServerSpec, other: ServerSpec) -> list[Problem]:
+    """What an entry of our own says in vain, since another names the same server. Of those of clients
+    nothing is said: theirs come with the client."""
+    (origin, *_), (holds, *_) = other.origins, first.origins
+    said = dict.fromkeys(
+        _KEYS.get(field, field)
+        for field in _OWN_FIELDS
+        if getattr(other, field) not in (getattr(first, field), getattr(_PLAIN, field))
+    )
+    if origin.format != "toolsearchd" or not said:
+        return []
+    message = f"the same server as the entry {holds.entry} of {holds.file}, which holds"
+    return [
+        Problem(
+            level="warning",
+            message=f"{message}; not in force: {', '.join(said)}",
+            file=origin.file,
+            path=f"servers.{origin.entry}",
+            mend="say it there, or take one of the two out",
+        )
+    ]
 
 
 def _named_apart(specs: list[ServerSpec]) -> list[ServerSpec]:

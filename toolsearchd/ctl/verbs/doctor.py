@@ -26,9 +26,15 @@ def run(args: Namespace) -> int:
     others = [finding for finding in reply["findings"] if finding.get("kind") != "hard-to-find"]
     for finding in (*others, *hard[:_MOST_HARD]):
         print(coloured(finding["level"]), end=" ")
-        say(f"{plain_line(finding['about'])}: {plain_line(finding['message'])}\n    {finding['mend']}")
+        say(f"{plain_line(_line(finding['about'], finding['message']))}\n    {finding['mend']}")
     if len(hard) > _MOST_HARD:
         say(f"… and {len(hard) - _MOST_HARD} more that are hard to find; --json has them all")
     if not reply["findings"]:
         say("nothing odd")
     return 0
+
+
+def _line(about: str, message: str) -> str:
+    """What it is about once: some messages name the place themselves."""
+    is_said = message.startswith((f"{about}:", f"{about} ")) or f": {about}: " in message
+    return message if is_said else f"{about}: {message}"
