@@ -120,7 +120,9 @@ class Claim:
 
     def _already_running(self, pid: str) -> ToolsearchdError:
         return ToolsearchdError(
-            "ALREADY_RUNNING", f"already running (pid {pid or 'unknown'}) in the {self.what} {self.path}"
+            "ALREADY_RUNNING",
+            f"already running (pid {pid or 'unknown'}) in the {self.what} {self.path}; use it, stop it, "
+            "or give --runtime-dir and --state-dir",
         )
 
 
