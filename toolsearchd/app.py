@@ -72,7 +72,7 @@ LATER = (
     *("toolsearchd.disclosure.dialects.hermes_v1", "toolsearchd.disclosure.dialects.deepagents"),
     *("toolsearchd.disclosure.dialects.openclaw_catalog", "toolsearchd.disclosure.dialects.openclaw_replies"),
     *("toolsearchd.disclosure.dialects.openclaw", "toolsearchd.disclosure.tokens_report"),
-    *("toolsearchd.index.hermes", "toolsearchd.index.openclaw", "toolsearchd.index.ranker"),
+    *("toolsearchd.index.hermes", "toolsearchd.index.ranker"),
 )
 
 

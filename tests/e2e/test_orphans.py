@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 import sys
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 from tests.daemon import BIN, DaemonProcess, wait_until
 from tests.servers.zoo import zoo
 from tests.wire import agent
+from toolsearchd.actors.orphans import left_by_the_dead
 from toolsearchd.system import processes
 
 # The daemon, where the kernel refuses PR_SET_CHILD_SUBREAPER (prctl 36) with EPERM: a seccomp filter.
@@ -144,17 +146,41 @@ def test_a_start_ends_what_a_dead_daemon_left_and_nothing_else(tmp_path):
         assert is_live(untouched)
 
 
-def test_a_daemon_that_bears_a_dead_daemons_marker_is_no_server(tmp_path):
-    """One that a server's descendant started, and then that server's daemon died."""
-    inner, outer = tmp_path / "inner", tmp_path / "outer"
-    inner.mkdir()
-    outer.mkdir()
+def marker_of_a_dead_daemon():
     gone = os.fork()
     if gone == 0:
         os._exit(0)
     started = processes.read(gone).started
     os.waitpid(gone, 0)
-    marker = f"{gone}:terminal:1:{started}:{processes.pid_namespace(os.getpid())}"
+    return f"{gone}:terminal:1:{started}:{processes.pid_namespace(os.getpid())}"
+
+
+@pytest.mark.parametrize("whose", ["another's", "its own"])
+def test_a_session_that_somebody_else_began_is_left_alone(whose):
+    """A shell in which something runs that bears a marker is a person's; what a server began is not."""
+    child = "import time; print('up', flush=True); time.sleep(600)"
+    shell = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}], env=%s)"
+    marked = {"TOOLSEARCHD_SERVER": marker_of_a_dead_daemon()}
+    script = shell % (repr(marked) if whose == "another's" else "{}")
+    env = os.environ | (marked if whose == "its own" else {})
+    with subprocess.Popen(
+        [sys.executable, "-c", script], env=env, stdout=subprocess.PIPE, start_new_session=True
+    ) as leader:
+        try:
+            assert leader.stdout.readline() == b"up\n"
+            found = {process.pid for process in left_by_the_dead() if process.session == leader.pid}
+            (below,) = [p.pid for p in processes.read_all().values() if p.parent == leader.pid]
+            assert found == ({below} if whose == "another's" else {below, leader.pid})
+        finally:
+            os.killpg(leader.pid, signal.SIGKILL)
+
+
+def test_a_daemon_that_bears_a_dead_daemons_marker_is_no_server(tmp_path):
+    """One that a server's descendant started, and then that server's daemon died."""
+    inner, outer = tmp_path / "inner", tmp_path / "outer"
+    inner.mkdir()
+    outer.mkdir()
+    marker = marker_of_a_dead_daemon()
     with running(inner, {"steady": zoo("steady")}, env={"TOOLSEARCHD_SERVER": marker}) as nested:
         nested.wait_servers("steady")
         pid = nested.server("steady")["pid"]

@@ -185,8 +185,9 @@ async def _left_by_the_dead() -> list[Process]:
 
 
 def left_by_the_dead() -> list[Process]:
-    """Live processes of this user whose marker names a dead daemon, and who shares a session with them: only
-    they and their children can be in it. Nobody above this process. Reads much of /proc: for a thread."""
+    """Live processes of this user whose marker names a dead daemon, and who is in a session that one of them
+    began: only their children can be in it. A session whose leader lives and bears no such marker is somebody
+    else's, whoever came into it with one. Nobody above this process. Reads much of /proc: for a thread."""
     table = processes.read_all()
     spared = {os.getpid(), *_ancestors(table)}
     marks = {
@@ -197,6 +198,7 @@ def left_by_the_dead() -> list[Process]:
     dead = {pid for pid, mark in marks.items() if mark.names_dead_daemon(pid)}
     sessions = {table[pid].session for pid in dead}
     sessions -= {0, os.getsid(0)}  # 0: of a leader beyond this pid namespace
+    sessions -= {id_ for id_ in sessions if id_ in table and table[id_].is_live and id_ not in dead}
     dead |= {
         process.pid
         for process in table.values()

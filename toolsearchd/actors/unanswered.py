@@ -23,19 +23,6 @@ _CHUNK_BYTES = 1 << 16
 class Unanswered(msgspec.Struct, frozen=True, kw_only=True):
     """One call. `sent` is False where it was approved and nobody knows whether it went out."""
 
-    call: str
-    tool: str = ""
-    server: str = ""
-    session: str = ""
-    client: str = ""
-    sent_at: str = ""
-    sent: bool = True
-    digests: dict[str, str] = {}
-
-
-class _Line(msgspec.Struct):
-    at: str = ""
-    step: str = ""
     call: str = ""
     tool: str = ""
     server: str = ""
@@ -44,6 +31,11 @@ class _Line(msgspec.Struct):
     sent_at: str = ""
     sent: bool = True
     digests: dict[str, str] = {}
+
+
+class _Line(Unanswered, frozen=True, kw_only=True):
+    at: str = ""
+    step: str = ""
     life: str = ""  # of a daemon that dropped records:
     ended: list[str] = []  # calls whose ends are among them
     lost_ends: int = 0  # … and how many more, of which nobody knows

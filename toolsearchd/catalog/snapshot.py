@@ -91,28 +91,21 @@ class Snapshot:
 
     def read_by(self, analyzers: Mapping[str, Analyzer]) -> Snapshot:
         """The same catalog, its queries read by those of these analyzers that made its indexes."""
-        return Snapshot(
-            generation=self.generation,
-            sources=self.sources,
-            tools=self.tools,
-            digests=self.digests,
-            by_public=self.by_public,
-            docs_of=self.docs_of,
-            catalog_order=self.catalog_order,
-            name_order=self.name_order,
-            indexes=self.indexes,
-            analyzers={
-                name: analyzer
-                for name, analyzer in analyzers.items()
-                if name in self.indexes and self.indexes[name].fingerprint == analyzer.fingerprint
-            },
-        )
+        fitting = {
+            name: analyzer
+            for name, analyzer in analyzers.items()
+            if name in self.indexes and self.indexes[name].fingerprint == analyzer.fingerprint
+        }
+        return self._found_by(self.indexes, fitting)
 
     def branch(self, analyzers: Mapping[str, Analyzer]) -> Snapshot:
         """The same catalog, for a compile whose words are not to stay in what this one shares with the next.
 
         `analyzers`: equal to those that made its indexes.
         """
+        return self._found_by({name: index.branch() for name, index in self.indexes.items()}, analyzers)
+
+    def _found_by(self, indexes: Mapping[str, Index], analyzers: Mapping[str, Analyzer]) -> Snapshot:
         return Snapshot(
             generation=self.generation,
             sources=self.sources,
@@ -122,7 +115,7 @@ class Snapshot:
             docs_of=self.docs_of,
             catalog_order=self.catalog_order,
             name_order=self.name_order,
-            indexes={name: index.branch() for name, index in self.indexes.items()},
+            indexes=indexes,
             analyzers=analyzers,
         )
 

@@ -39,9 +39,11 @@ class SecretValues:
 
     def hidden(self, text: str, *, is_cut: bool = False) -> str:
         """Without the known values. `is_cut`: either end of the text may lie within one."""
-        for value in self._long:
+        for value in self._long:  # the longest first: a line of a value is not looked for before the whole
             text = text.replace(value, MASK)
-        return self._without_edges(text) if is_cut else text
+            if is_cut:
+                text = _without_end(_without_beginning(text, value), value)
+        return text
 
     def masked(self, text: str, *, is_cut: bool = False) -> str:
         """Without the known values and without what looks like a credential."""
@@ -63,11 +65,6 @@ class SecretValues:
         if isinstance(value, list):
             return [self.hidden_tree(item) for item in value]
         return value
-
-    def _without_edges(self, text: str) -> str:
-        for value in self._long:
-            text = _without_end(_without_beginning(text, value), value)
-        return text
 
 
 def _without_end(text: str, value: str) -> str:
