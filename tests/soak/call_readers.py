@@ -172,9 +172,7 @@ def touched(text: str) -> object:
 def ruled(text: str) -> object:
     from toolsearchd.dispatch.policy import arguments_match
 
-    wanted = [
-        {"path": form} for form in ({"glob": "/etc/*x*y"}, {"folded": "a"}, {"glob": "*a?b*"}, "*", "x")
-    ]
+    wanted = [{"path": form} for form in ({"glob": "/etc/*x*y"}, {"fold": "a"}, {"glob": "*a?b*"}, "*", "x")]
     return [arguments_match({"path": text}, one) for one in wanted]
 
 

@@ -42,7 +42,7 @@ JSON: dict[str, Family] = {
     "odd words": rows_of('{"mcpServers": {"s": {"command": "x", "args": [', "null", "]}}}", ","),
     "unset variables": rows_of('{"mcpServers": {"s": {"command": "x", "args": [', '"${a%}"', "]}}}", ","),
     "variables of one server": rows_of(
-        '{"mcpServers": {"s": {"command": "x", "env": {', '"A%": "${x}"', "}}}}", ",\n"
+        '{"mcpServers": {"s": {"command": "x", "env": {', '"A%": "${env:x}"', "}}}}", ",\n"
     ),
     "commas and comments": rows_of('{"mcpServers": {"s": {"command": "x"}},"a": [', "1, /* % */", "]}"),
     "commas that trail": rows_of('{"mcpServers": {}, "a": [', "[1,  ],", "]}"),
