@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from tests.soak import documents
+from tests.soak import call_documents, documents
 from tests.soak.reader_rows import LIMITS, clean_utf8, loaded, row
 
 
@@ -59,7 +59,7 @@ def resolved(text: str) -> object:
     "dispatch/shapes.py",
     "dispatch/jsontext.py",
     "dispatch/shapes_hermes.py",
-    families=documents.CALLS,
+    families=call_documents.CALLS,
 )
 def calls(text: str) -> object:
     from toolsearchd.dispatch.shapes import parse_calls
@@ -74,7 +74,7 @@ def calls(text: str) -> object:
     return None
 
 
-@row("JSON that is mended", LIMITS.frame_bytes, "dispatch/jsontext.py", families=documents.CALLS)
+@row("JSON that is mended", LIMITS.frame_bytes, "dispatch/jsontext.py", families=call_documents.CALLS)
 def mended(text: str) -> object:
     from toolsearchd.dispatch.jsontext import JsonFault, mend_brackets, read_json_leniently
 
@@ -89,7 +89,7 @@ def mended(text: str) -> object:
     LIMITS.validation_bytes,
     "dispatch/schema.py",
     "dispatch/bounds.py",
-    families=documents.SCHEMAS,
+    families=call_documents.SCHEMAS,
     budget_s=0.25,
 )
 def schema(text: str) -> object:
@@ -99,7 +99,7 @@ def schema(text: str) -> object:
     found = read_schema(clean_utf8(text), LIMITS)
     if found.fault:
         return found.fault
-    return [count_steps(found, value, 10_000, LIMITS) for value in documents.arguments_for(len(text))]
+    return [count_steps(found, value, 10_000, LIMITS) for value in call_documents.arguments_for(len(text))]
 
 
 @row(
@@ -110,7 +110,7 @@ def schema(text: str) -> object:
     "dispatch/coerce_hermes.py",
     "dispatch/mismatch.py",
     "dispatch/validate.py",
-    families=documents.ARGUMENTS,
+    families=call_documents.ARGUMENTS,
     budget_s=0.25,
 )
 def arguments(text: str) -> object:
@@ -124,7 +124,7 @@ def arguments(text: str) -> object:
     ):
         for rules in ("default", "hermes", "hermes-v1"):
             try:
-                prepare(documents.definition(), given, rules=rules, limits=LIMITS)
+                prepare(call_documents.definition(), given, rules=rules, limits=LIMITS)
             except ToolsearchdError:
                 continue
     return None
@@ -135,7 +135,7 @@ def arguments(text: str) -> object:
     LIMITS.validation_bytes,
     "dispatch/coerce.py",
     "dispatch/validate.py",
-    families=documents.PAIRS,
+    families=call_documents.PAIRS,
     budget_s=0.25,
 )
 def pairs(text: str) -> object:
@@ -146,7 +146,7 @@ def pairs(text: str) -> object:
     if not isinstance(value, dict) or "schema" not in value:
         return None
     _plan.cache_clear()
-    definition = documents.definition_of(value["schema"])
+    definition = call_documents.definition_of(value["schema"])
     for rules in ("default", "hermes"):
         try:
             prepare(definition, value["arguments"], rules=rules, limits=LIMITS)
@@ -155,7 +155,7 @@ def pairs(text: str) -> object:
     return None
 
 
-@row("what a call touches", LIMITS.frame_bytes, "dispatch/parallel.py", families=documents.PATHS)
+@row("what a call touches", LIMITS.frame_bytes, "dispatch/parallel.py", families=call_documents.PATHS)
 def touched(text: str) -> object:
     from toolsearchd.dispatch.parallel import footprint, may_join
 
@@ -172,9 +172,7 @@ def touched(text: str) -> object:
 def ruled(text: str) -> object:
     from toolsearchd.dispatch.policy import arguments_match
 
-    wanted = [
-        {"path": form} for form in ({"glob": "/etc/*x*y"}, {"folded": "a"}, {"glob": "*a?b*"}, "*", "x")
-    ]
+    wanted = [{"path": form} for form in ({"glob": "/etc/*x*y"}, {"fold": "a"}, {"glob": "*a?b*"}, "*", "x")]
     return [arguments_match({"path": text}, one) for one in wanted]
 
 

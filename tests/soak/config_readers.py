@@ -16,13 +16,16 @@ EVERY_RULE = ("shell", "braces", "plain", "codex", "opencode", "editor", "hermes
     "config/json_text.py",
     "config/sources/base.py",
     "config/entry.py",
+    "config/merge.py",
     "config/document.py",
     families=documents.JSON,
 )
 def json_config(text: str) -> object:
+    from toolsearchd.config.merge import desired_state
+    from toolsearchd.config.settings import Settings
     from toolsearchd.config.sources import FORMATS
 
-    return FORMATS["cursor"].parse(text, "f", CONTEXT)
+    return desired_state(Settings(), [FORMATS["cursor"].parse(text, "f", CONTEXT)], CONTEXT, b"k", "f")
 
 
 @row("config of JSON5", LIMITS.user_file_bytes, "config/json_text.py", families=documents.JSON5)

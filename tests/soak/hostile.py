@@ -280,12 +280,12 @@ def pumped(beginning: str, unit: str, end: str = "") -> Family:
     return lambda n: beginning + unit * max(1, (n - len(beginning) - len(end)) // len(unit)) + end
 
 
-def cut_json(seed: int) -> Family:
-    """A config that is cut inside a text that holds JSON, which holds JSON."""
+def cut_json(seed: int, *texts: str) -> Family:
+    """A config that is cut inside a text that holds JSON, which holds JSON and these texts."""
 
     def make(n: int) -> str:
         random = Random(seed)
-        inner = json.dumps({"a": ['"', "\\", {"b": "// c"}], "d": "/* e"})
+        inner = json.dumps({"a": ['"', "\\", {"b": texts}]})
         entry = json.dumps({"command": "x", "env": {"CONFIG": json.dumps({"inner": inner, "n": 1})}})
         held = json.dumps((entry + random.choice((",", "\n", ""))) * (n // len(entry) + 1))
         return '{"mcpServers": {"s": {"command": "x", "env": {"CONFIG": ' + held[: max(n - 60, 2)]
@@ -328,7 +328,7 @@ NAMED: dict[str, Family] = {
     "newlines": pumped("", "\n"),
     "spaces": pumped("a", " ", "b"),
     "comma and spaces": pumped("[1,", " ", "x"),
-    "block comments": pumped("", "/*"),
+    "block comments": pumped("", "/* "),
     "line comments": pumped("", "// \n"),
     "one word": pumped("", "a"),
     "capitals": pumped("", "A"),
@@ -345,7 +345,7 @@ NAMED: dict[str, Family] = {
     "many keys": many_keys(same=False),
     "odd servers": lambda n: '{"mcpServers": ' + many_keys(same=False)(n) + "}",
     "cut in JSON": cut_json(1),
-    "cut in JSON again": cut_json(2),
+    "cut in JSON with comments": cut_json(2, "// c", "/* d"),
     "anything": random_units(1),
     "anything else": random_units(2),
 }

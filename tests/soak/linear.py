@@ -25,7 +25,7 @@ START_S = 0.020
 DOUBLINGS = 3
 MOST_GROWTH = 3.0  # of a doubling: 2 is linear, the rest is for caches that overflow
 TRIES = 4  # of a length that seems too slow: a neighbour on the machine is no fault of the reader
-PUMPS = 12
+PUMPS = 4
 
 
 class Ladder(NamedTuple):
@@ -66,12 +66,11 @@ def climb(reader: Reader, name: str, family: Family) -> Ladder:
         before = times.get(chars // 2, 0.0)
         taken = cpu_s(reader, text)
         if before >= START_S:
-            for _ in range(TRIES):
-                if taken <= MOST_GROWTH * before:
-                    break
-                before = max(before, times[chars // 2])
-                taken = min(taken, cpu_s(reader, text))
-            growth = max(growth, taken / before)
+            steps = [taken / before]
+            while steps[-1] > MOST_GROWTH and len(steps) <= TRIES:
+                before, taken = cpu_s(reader, family(chars // 2)), cpu_s(reader, text)
+                steps.append(taken / before)
+            growth = max(growth, min(steps))
         times[chars] = taken
         doublings += taken >= START_S
         if growth > MOST_GROWTH and taken > reader.budget_s:

@@ -48,19 +48,16 @@ def desired_state(
     own = _own_servers(settings, context, config_file)
     specs += own.servers
     problems += own.problems
-    merged: dict[str, ServerSpec] = {}
+    alike: dict[str, list[ServerSpec]] = {}
     for given in specs:
         spec = given
         if environment and spec.transport == "stdio":
             spec = msgspec.structs.replace(given, env={**environment, **given.env})
         digest = spec_digest(spec, key)
-        found = merged.get(digest)
-        if found is None:
-            merged[digest] = msgspec.structs.replace(spec, digest=digest)
-        else:
-            merged[digest] = _joined(found, spec)
-            problems += _unheard(found, spec)
-    return Desired(servers=tuple(_named_apart(list(merged.values()))), problems=tuple(problems))
+        alike.setdefault(digest, []).append(spec)
+    merged = [_joined(digest, specs) for digest, specs in alike.items()]
+    problems += [problem for first, *others in alike.values() for one in others for problem in _unheard(first, one)]
+    return Desired(servers=tuple(_named_apart(merged)), problems=tuple(problems))
 
 
 def spec_digest(spec: ServerSpec, key: bytes) -> str:
@@ -89,10 +86,13 @@ def _own_servers(settings: Settings, context: ExpandContext, config_file: str) -
     return Parsed(servers=tuple(found), problems=tuple(reader.problems))
 
 
-def _joined(first: ServerSpec, other: ServerSpec) -> ServerSpec:
-    """One server that two entries name: the first one's keys hold; it runs if either wants it."""
+def _joined(digest: str, specs: Sequence[ServerSpec]) -> ServerSpec:
+    """One server that several entries name: the first one's keys hold; it runs if any wants it."""
     return msgspec.structs.replace(
-        first, origins=first.origins + other.origins, enabled=first.enabled or other.enabled
+        specs[0],
+        digest=digest,
+        origins=tuple(origin for spec in specs for origin in spec.origins),
+        enabled=any(spec.enabled for spec in specs),
     )
 
 

@@ -54,7 +54,7 @@ def is_meant(
 
 def read_answer(kind: HookKind, status: int, stdout: bytes, stderr: bytes) -> Answer:
     """Raises `HookFault`."""
-    said = stderr.decode("utf-8", "replace").strip()[:_REASON_CHARS]
+    said = stderr.strip()[: 4 * _REASON_CHARS].decode("utf-8", "replace").strip()[:_REASON_CHARS]
     if status == _BLOCKS:
         return Answer("block", said or "no reason given")
     if status != 0:
