@@ -106,6 +106,18 @@ async def test_rotation_keeps_so_many_and_no_more(tmp_path, nursery):
     assert len(told) >= 3
 
 
+async def test_however_many_are_to_be_kept_only_those_that_are_there_are_looked_at(tmp_path, nursery):
+    world = World(tmp_path, max_bytes=1, keep=10**15)
+    await nursery.start(world.journal.run)
+    await world.told("a", "b")
+    (tmp_path / "journal.01.jsonl").write_text("")  # none of ours
+    (tmp_path / "journal.1.jsonl").rename(tmp_path / "journal.3.jsonl")  # and a gap
+    await world.told("c")
+    found = [os.path.basename(path) for path in world.journal.summary()["files"]]
+    assert found == ["journal.4.jsonl", "journal.1.jsonl", "journal.jsonl"]
+    assert [step for file in found for step in steps(tmp_path / file)] == ["a", "b", "c"]
+
+
 async def test_a_file_that_was_taken_away_is_begun_anew(world):
     await world.told("before")
     world.path.rename(world.path.with_name("elsewhere"))

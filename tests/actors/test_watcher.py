@@ -397,6 +397,31 @@ async def test_what_is_no_config_file_is_never_read(place, make):
         await until(lambda: place.names() == {"b"})
 
 
+@pytest.mark.parametrize("odd", ["/a\0b", "/" + "x" * 300 + "/y", "~nobody-of-that-name/z"])
+async def test_a_path_that_no_file_can_have_is_said_and_outlived(place, odd):
+    place.save("a")
+    async with running(place.watcher()):
+        sources = [{"path": str(place.servers_file), "format": "claude-desktop"}]
+        place.config_file.write_text(
+            json.dumps({"sources": sources, "limits": LIMITS, "environment": {"file": odd}})
+        )
+        await until(lambda: "nothing of it is in force" in place.problems())
+        place.save("a", "b")
+        await until(lambda: place.names() == {"a", "b"})
+
+
+async def test_whatever_bound_of_files_a_config_sets_it_can_be_mended(place):
+    place.save("a")
+    for size in (1, 1 << 32):
+        async with running(place.watcher()):
+            place.write_config(sources=[], limits=LIMITS | {"user_file_bytes": size, "word_list_bytes": size})
+            await until(lambda: place.names() == set())
+            place.write_config(
+                sources=[{"path": str(place.servers_file), "format": "claude-desktop"}], limits=LIMITS
+            )
+            await until(lambda: place.names() == {"a"})
+
+
 async def test_links_are_followed_wherever_they_lead(place):
     for directory in ("one", "two", "links"):
         (place.root / directory).mkdir()

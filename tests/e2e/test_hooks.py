@@ -94,6 +94,25 @@ def test_a_result_is_kept_back(tmp_path, with_hooks):
     assert seen(tmp_path)[0]["response"]["content"][0]["text"] == "x"
 
 
+def test_another_profile_or_a_rewriting_hook_escapes_none(tmp_path):
+    hooks = {
+        "pre_call": [
+            {"command": "exit 2", "match": {"profile": "watched", "tool": "erase"}},
+            hook(tmp_path, {"arguments": {"text": "main"}}, match={"arguments": {"text": "alias"}}),
+            {"command": "exit 2", "match": {"arguments": {"text": "main"}}},
+        ]
+    }
+    profiles = {"watched": {"match": {"client": "agent"}}, "free": {}}
+    with started(tmp_path, {"hooks": hooks, "profiles": profiles}) as daemon:
+        for profile in ({}, {"profile": "free"}, {"profile": "default"}):
+            with agent(daemon, client="agent", **profile) as wire:
+                error = Calling(daemon, erase(n=1), wire=wire).result()["error"]
+                assert (error["code"], error["reason"]) == ("DENIED", "hook")
+        rewritten, passed = Calling(daemon, echo("alias"), echo("x")).results()
+        assert rewritten["error"]["reason"] == "hook"
+        assert text_of(passed) == "x"
+
+
 BROKEN = ("exit 1", "echo nonsense", "sleep 60", "/nonexistent/program", "cat /dev/zero")
 
 

@@ -137,6 +137,21 @@ def test_what_was_denied_is_not_asked_for_again(daemon):
     assert recorded(daemon) == []
 
 
+def test_in_another_order_it_is_the_same_call(daemon):
+    save(daemon, approval={"wait_s": 30, "default": "ask"})
+    wire = daemon.agent()
+    given = {"text": "x", "more": {"a": 1, "b": [{"c": 1, "d": 2}]}}
+    turned = {"more": {"b": [{"d": 2, "c": 1}], "a": 1}, "text": "x"}
+    first, second = ({**call_of("x"), "arguments": arguments} for arguments in (given, turned))
+    for number, one in enumerate((first, second)):
+        wire.send({"op": "call", "id": number, "calls": [one]})
+    prompt, _ = daemon.pending(2)
+    daemon.deny(prompt)
+    assert {wire.recv()["results"][0]["error"]["code"] for _ in range(2)} == {"DENIED"}
+    for one in (first, second):
+        assert Calling(daemon, one, wire=wire).result()["error"]["reason"] == "refused_before"
+
+
 def test_one_no_ends_every_prompt_of_the_same_call(daemon):
     save(daemon, approval={"wait_s": 30, "default": "ask"})
     wire = daemon.agent()

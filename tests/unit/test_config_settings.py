@@ -52,6 +52,8 @@ limits: {line_bytes: 4MiB}
         ("profiles:\n  a:\n    servers: 5", 3, "profiles.a.servers", "expected"),
         ("limits:\n  line_bytes: many", 2, "limits.line_bytes", "expected int"),
         ("limits: {nonsense: 1}", 1, "limits.nonsense", "unknown key"),
+        ("limits: {user_file_bytes: 1e30}", 1, "limits.user_file_bytes", "expected"),
+        (f"limits: {{open_requests: 1{'0' * 400}}}", 1, "limits.open_requests", "at most 4294967296"),
         ("sources: cursor", 1, "sources", "auto"),
         ("sources:\n  - {format: cursor}", 2, "sources[0]", "path"),
         ("servers:\n  a: 5", 2, "servers.a", "mapping"),

@@ -19,13 +19,17 @@ NAMES = ("push", "git/push", "mcp__git__push")
         ({"tool": "git/push"}, True),
         ({"tool": "pull"}, False),
         ({"profile": "other"}, False),
+        ({"profile": "own"}, True),
+        ({"profile": "default"}, True),
         ({"arguments": {"branch": "ma*"}}, True),
         ({"arguments": {"branch": "dev"}}, False),
     ],
 )
 def test_which_calls_it_is_for(match, meant):
     hook = Hook(command="x", match=None if match is None else HookMatch(**match))
-    found = is_meant(hook, profile="default", server="git", names=NAMES, arguments={"branch": "main"})
+    found = is_meant(
+        hook, profiles=("own", "default"), server="git", names=NAMES, arguments={"branch": "main"}
+    )
     assert found is meant
 
 

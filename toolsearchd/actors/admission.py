@@ -174,7 +174,7 @@ class Admission:
         caller, entry = passage.caller, passage.entry
         tool = passage.tool = self._tool_to_call(passage, request)
         entry.name = tool.public_name
-        given = await self._hooks.run_pre(passage.who, tool, request.arguments or {})
+        given = await self._hooks.run_pre(passage.who, caller.profiles, tool, request.arguments or {})
         spec = self._spec(tool)
         passage.arguments = prepare(
             tool.definition,

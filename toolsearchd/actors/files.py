@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 _MAX_LINKS = 40  # as the kernel
+_CHUNK_BYTES = 1024 * 1024
 _SAYS_SOMETHING = re.compile(r"[^\s\ufeff]")
 
 
@@ -41,8 +42,7 @@ def read_config(path: Path, max_bytes: int) -> str | None:
             raise UnreadableError("is not a regular file; it is not read")
         if found.st_size > max_bytes:
             raise UnreadableError(f"has {found.st_size} bytes, at most {max_bytes} are read")
-        with os.fdopen(fd, "rb", closefd=False) as file:
-            data = file.read(max_bytes + 1)
+        data = _read(fd, max_bytes)
     except OSError as error:
         raise UnreadableError(f"can't be read: {error.strerror}") from error
     finally:
@@ -57,6 +57,15 @@ def read_config(path: Path, max_bytes: int) -> str | None:
     if "\0" in text:
         raise UnreadableError("holds a NUL, so it is no text")
     return text
+
+
+def _read(fd: int, max_bytes: int) -> bytes:
+    """All there is, or more than `max_bytes`; memory for what is there, whatever the bound."""
+    parts, size = [], 0
+    while size <= max_bytes and (part := os.read(fd, _CHUNK_BYTES)):
+        parts.append(part)
+        size += len(part)
+    return b"".join(parts)
 
 
 def is_blank(text: str) -> bool:
@@ -93,7 +102,8 @@ def watch_points(files: Iterable[Path]) -> WatchPoints:
 
 
 def _steps(path: str) -> list[tuple[str, str]]:
-    """(directory, name) of every place where the path can change its meaning, links followed."""
+    """(directory, name) of every place where the path can change its meaning, links followed. What no path
+    can hold (NUL, half a character) is a part that is missing."""
     found: list[tuple[str, str]] = []
     here, rest, links = "/", path.split("/"), 0
     while rest:
@@ -106,7 +116,7 @@ def _steps(path: str) -> list[tuple[str, str]]:
         step = os.path.join(here, part)
         try:
             target = os.readlink(step)
-        except OSError:
+        except (OSError, ValueError):
             # No link: a directory to go through, the file itself, or the first part that is missing.
             if not rest or not os.path.isdir(step):
                 found.append((here, part))

@@ -44,10 +44,15 @@ class Hooks:
         self._environ = dict(environ)
         self._secrets = secrets_of_environment(environ)  # what a hook gets, and may say
 
-    async def run_pre(self, who: Mapping[str, Any], tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
-        """The arguments to go on with. `who`: session, client, profile. Raises DENIED where a hook blocks,
-        HOOK_FAILED where one fails that has to pass. Cancelled, it kills the command."""
-        for hook in self._meant("pre_call", who, tool, arguments):
+    async def run_pre(
+        self, who: Mapping[str, Any], profiles: Sequence[str], tool: Tool, arguments: dict[str, Any]
+    ) -> dict[str, Any]:
+        """The arguments to go on with; each hook is held against what those before it made of them. `who`:
+        session, client, profile. `profiles`: all whose rules bind the session. Raises DENIED where a hook
+        blocks, HOOK_FAILED where one fails that has to pass. Cancelled, it kills the command."""
+        for hook in self._settings().hooks.pre_call:
+            if not _is_meant(hook, profiles, tool, arguments):
+                continue
             answer = await self._ask("pre_call", hook, who, tool, {"arguments": arguments})
             if answer.decision == "block":
                 raise ToolsearchdError(
@@ -58,12 +63,19 @@ class Hooks:
         return arguments
 
     async def run_post(
-        self, who: Mapping[str, Any], tool: Tool, arguments: dict[str, Any], outcome: dict[str, Any]
+        self,
+        who: Mapping[str, Any],
+        profiles: Sequence[str],
+        tool: Tool,
+        arguments: dict[str, Any],
+        outcome: dict[str, Any],
     ) -> dict[str, Any] | None:
         """What is told in place of the outcome, a `CallToolResult`; None: the outcome itself. `outcome`:
         `{response}` or `{error}`. Raises as `run_pre`, but the call was made."""
         told: dict[str, Any] | None = None
-        for hook in self._meant("post_call", who, tool, arguments):
+        for hook in self._settings().hooks.post_call:
+            if not _is_meant(hook, profiles, tool, arguments):
+                continue
             fields = {"arguments": arguments, **(outcome if told is None else {"response": told})}
             answer = await self._ask("post_call", hook, who, tool, fields)
             if answer.decision == "block":
@@ -74,17 +86,6 @@ class Hooks:
                 )
             told = told if answer.response is None else answer.response
         return told
-
-    def _meant(
-        self, kind: HookKind, who: Mapping[str, Any], tool: Tool, arguments: dict[str, Any]
-    ) -> Sequence[Hook]:
-        hooks = self._settings().hooks
-        names = (tool.name, f"{tool.server}/{tool.name}", tool.public_name)
-        return [
-            hook
-            for hook in (hooks.pre_call if kind == "pre_call" else hooks.post_call)
-            if is_meant(hook, profile=who["profile"], server=tool.server, names=names, arguments=arguments)
-        ]
 
     async def _ask(
         self, kind: HookKind, hook: Hook, who: Mapping[str, Any], tool: Tool, fields: dict[str, Any]
@@ -174,6 +175,11 @@ class Hooks:
             await _end(process)
         assert process.returncode is not None
         return read_answer(kind, process.returncode, said[process.stdout], said[process.stderr])
+
+
+def _is_meant(hook: Hook, profiles: Sequence[str], tool: Tool, arguments: Mapping[str, Any]) -> bool:
+    names = (tool.name, f"{tool.server}/{tool.name}", tool.public_name)
+    return is_meant(hook, profiles=profiles, server=tool.server, names=names, arguments=arguments)
 
 
 def _written(kind: HookKind, question: dict[str, Any]) -> bytes:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import secrets
 import stat
 from collections.abc import Awaitable, Callable
@@ -34,6 +35,7 @@ log = logging.getLogger(__name__)
 
 Record = dict[str, Any]
 FILE = "journal.jsonl"
+_OLDER = re.compile(r"journal\.([1-9][0-9]{0,17})\.jsonl")
 _LOOKED_THROUGH_BYTES = 64 * 1024  # of a record, some milliseconds
 _EXACT = ("arguments",)  # as they were sent; what hides in them stands there as its escape
 
@@ -262,8 +264,12 @@ class JournalFile:
         self._fd = -1
 
     def paths(self, keep: int) -> list[Path]:
-        """Where records may be, oldest first."""
-        return [*(self._older(number) for number in range(keep, 0, -1)), self.path]
+        """Where records are, oldest first; the last one may not be there yet."""
+        try:
+            numbers = self._numbers()
+        except OSError:
+            numbers = []
+        return [*(self._older(number) for number in numbers if number <= keep), self.path]
 
     def append(self, data: bytes, max_bytes: int, keep: int, *, sync: bool) -> None:
         """Whole lines, all or none of them. `keep` older files stay beside the one of `max_bytes`."""
@@ -315,16 +321,17 @@ class JournalFile:
     def _rotate(self, keep: int) -> None:
         """journal.jsonl → journal.1.jsonl → journal.2.jsonl …; the oldest goes."""
         self.close()
-        for number in range(keep, 0, -1):
-            source = self.path if number == 1 else self._older(number - 1)
-            try:
-                source.replace(self._older(number))
-            except FileNotFoundError:
-                pass  # there are not so many yet
-        number = keep + 1
-        while (surplus := self._older(number)).exists():  # `keep` was larger before
-            surplus.unlink()
-            number += 1
+        for number in self._numbers():
+            if number > keep:  # it was larger before
+                self._older(number).unlink()
+            elif number < keep:
+                self._older(number).replace(self._older(number + 1))
+        self.path.replace(self._older(1))
+
+    def _numbers(self) -> list[int]:
+        """Of the older files that there are, the oldest first: `keep` may be any number."""
+        found = (_OLDER.fullmatch(name) for name in os.listdir(self.path.parent))
+        return sorted((int(match[1]) for match in found if match), reverse=True)
 
     def _older(self, number: int) -> Path:
         return self.path.with_suffix(f".{number}.jsonl")

@@ -15,6 +15,7 @@ from toolsearchd.config.model import MEND, Problem
 from toolsearchd.config.settings import Settings, load_settings
 from toolsearchd.disclosure.sanitise import excerpt
 from toolsearchd.errors import ToolsearchdError
+from toolsearchd.limits import Limits
 
 _NOTHING = Settings(sources=())
 _REFUSED = "nothing of it is in force: no server is started, every call is refused"
@@ -46,7 +47,8 @@ class OwnConfig:
         file = self.file
         file.look(
             self._parse,
-            max_bytes=file.value.limits.user_file_bytes,
+            # What it sets must not keep it from being mended.
+            max_bytes=max(file.value.limits.user_file_bytes, Limits().user_file_bytes),
             grace_s=grace_s,
             now=now,
             context=None,

@@ -190,7 +190,8 @@ class Sender:
     async def _hooked(self, passage: Passage, tool: Tool, outcome: Outcome) -> Outcome:
         """What the caller is told, behind the hooks. Raises what keeps the outcome back."""
         known = {"error": outcome.error} if outcome.error is not None else {"response": outcome.response}
-        told = await self._hooks.run_post(passage.who, tool, passage.arguments or {}, known)
+        profiles, arguments = passage.caller.profiles, passage.arguments or {}
+        told = await self._hooks.run_post(passage.who, profiles, tool, arguments, known)
         return outcome if told is None else _outcome_of(tool, told)
 
     async def _answer(

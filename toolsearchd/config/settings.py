@@ -123,6 +123,7 @@ _MAY_BE_ZERO = (
     *("cooldown_s", "cooldown_max_s", "compile_inline_tools", "first_connect_delays_s", "worker_idle_s"),
     *("reconnect_delays_s", "stop_stdin_s", "stop_term_s", "journal_gather_s"),
 )
+_LARGEST = 1 << 32  # of any limit: memory and clocks know larger ones no more than none
 _TOP = ("tools", "sources", "servers", "environment", "profiles", "approval", "hooks", "journal", "limits")
 
 
@@ -219,6 +220,8 @@ class _Loader:
                 if number < 0 or (number == 0 and not may_be_zero):
                     least = "0 or more" if may_be_zero else "more than 0"
                     self._error(f"expected {least}", ("limits", field.name))
+                elif number > _LARGEST:
+                    self._error(f"expected at most {_LARGEST}", ("limits", field.name))
         return limits
 
     def _servers(self, value: object) -> dict[str, dict[str, Any]]:

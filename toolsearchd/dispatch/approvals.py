@@ -66,7 +66,8 @@ class Approvals:
 
     def check_refused(self, question: Question) -> None:
         """Raises DENIED where this very call was denied to the session before."""
-        by = self._refused.get(question.binding.session, {}).get(question.binding)
+        refused = self._refused.get(question.binding.session)
+        by = refused.get(question.call) if refused else None
         if by is not None:
             raise ToolsearchdError(
                 "DENIED",
@@ -135,7 +136,7 @@ class Approvals:
             self._end(prompt, PromptState.UNANSWERED if prompt.heard else PromptState.UNHEARD)
             raise self._ended_error(prompt_id)
         if answer == "deny":
-            self._refuse(prompt.question.binding, by)
+            self._refuse(prompt.call, by)
             return prompt
         if needs_code or code is not None:
             self._check_code(prompt, code, by)
@@ -281,13 +282,13 @@ class Approvals:
         if prompt not in self._ended:
             self._ended.append(prompt)
 
-    def _refuse(self, binding: Binding, by: str) -> None:
+    def _refuse(self, call: Binding, by: str) -> None:
         """Ends all that asks for this call, now and later in its session."""
-        refused = self._refused.setdefault(binding.session, {})
-        refused[binding] = by
+        refused = self._refused.setdefault(call.session, {})
+        refused[call] = by
         if len(refused) > _REFUSALS:
             del refused[next(iter(refused))]
-        for prompt in [p for p in self._pending.values() if p.question.binding == binding]:
+        for prompt in [p for p in self._pending.values() if p.call == call]:
             self._end(prompt, PromptState.DENIED, by=by)
 
     def _stand(

@@ -10,7 +10,7 @@ Status 0 is an answer; 2 blocks, with stderr as the reason; anything else is a f
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -37,13 +37,14 @@ class HookFault(Exception):
 
 
 def is_meant(
-    hook: Hook, *, profile: str, server: str, names: tuple[str, ...], arguments: Mapping[str, Any]
+    hook: Hook, *, profiles: Sequence[str], server: str, names: tuple[str, ...], arguments: Mapping[str, Any]
 ) -> bool:
-    """`names`: the tool's own, `server/tool` and the public one."""
+    """`profiles`: all whose rules bind the session, so that asking for another one escapes no hook. `names`:
+    the tool's own, `server/tool` and the public one."""
     match = hook.match
     if match is None:
         return True
-    if match.profile is not None and not matches_glob(profile, match.profile):
+    if match.profile is not None and not any(matches_glob(name, match.profile) for name in profiles):
         return False
     if match.server is not None and not matches_glob(server, match.server):
         return False

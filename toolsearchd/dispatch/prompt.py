@@ -39,6 +39,13 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     profile: str
     rule: str  # which word of the policy asks
 
+    @property
+    def call(self) -> Binding:
+        """The call, in whatever order its arguments stand: what a "deny" is remembered for. It goes
+        through all of them."""
+        ordered = msgspec.json.encode(msgspec.json.decode(self.arguments), order="sorted")
+        return msgspec.structs.replace(self.binding, arguments_digest=arguments_digest(ordered))
+
 
 def arguments_digest(arguments: bytes) -> str:
     return blake2b(arguments, digest_size=32).hexdigest()
@@ -61,6 +68,7 @@ class Prompt:
     __slots__ = (
         "asked",
         "by",
+        "call",
         "code",
         "deadline",
         "heard",
@@ -76,6 +84,7 @@ class Prompt:
         self.id = prompt_id
         self.code = code  # proves that a terminal or notification was read
         self.question = question
+        self.call = question.call
         self.asked = asked
         self.lasts_s = lasts_s  # the longest that it may live, whoever listens
         self.deadline = asked.mono
