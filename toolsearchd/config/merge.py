@@ -56,7 +56,9 @@ def desired_state(
         digest = spec_digest(spec, key)
         alike.setdefault(digest, []).append(spec)
     merged = [_joined(digest, specs) for digest, specs in alike.items()]
-    problems += [problem for first, *others in alike.values() for one in others for problem in _unheard(first, one)]
+    problems += [
+        problem for first, *others in alike.values() for one in others for problem in _unheard(first, one)
+    ]
     return Desired(servers=tuple(_named_apart(merged)), problems=tuple(problems))
 
 
