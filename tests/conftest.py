@@ -1,4 +1,4 @@
-"""Hypothesis profiles: machines differ in speed, and `make soak` looks longer; the second account; signals."""
+"""Hypothesis profiles (machines differ in speed, `make soak` looks longer), the second account, signals."""
 
 import signal
 
