@@ -72,7 +72,7 @@ MASKED = {
     families=MASKED,
 )
 def masked_text(text: str) -> object:
-    from toolsearchd.config.masking import masked, masked_tree, masked_url, masked_words
+    from toolsearchd.config.masking import masked, masked_line, masked_tree, masked_url, masked_words
     from toolsearchd.config.secret_values import SecretValues
 
     known = SecretValues(("secret-value", text[:40]))
@@ -80,6 +80,7 @@ def masked_text(text: str) -> object:
         masked(text),
         masked_url(text),
         masked_words(text.split()),
+        masked_line(text),
         masked_tree({"a": text}),
         known.masked(text),
     )

@@ -40,6 +40,7 @@ JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjMifQ.SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJ
         ("https://api.telegram.org/bot1:AB-c/getMe", "https://api.telegram.org/***/getMe"),
         ("https://h.example/key/aBc1/x", "https://h.example/key/***/x"),
         ("https://[::1]:80/mcp?k=v", "https://[::1]:80/mcp?k=***"),
+        ("https://h.example:hunter2/mcp", "https://h.example:***/mcp"),
     ],
 )
 def test_urls(text, shown):
@@ -108,10 +109,33 @@ def test_what_helps_stays(text):
         (["sh", "-c", "run; TOKEN=abc run"], ["sh", "-c", "run; TOKEN=*** run"]),
         (["x", "--token", "${TOKEN}", "KEY=${K}"], ["x", "--token", "${TOKEN}", "KEY=${K}"]),
         (["x", "--token-file", "/etc/token"], ["x", "--token-file", "/etc/token"]),
+        (
+            ["sh", "-ec", "curl -H 'X-Any: abc d' h; x -p abc"],
+            ["sh", "-ec", "curl -H 'X-Any: ***' h; x -p ***"],
+        ),
     ],
 )
 def test_command_lines(words, shown):
     assert masked_words(words) == shown
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("curl -H 'Authorization: Bearer abc' h", "curl -H 'Authorization: ***' h"),
+        ('curl  --header "X-Any: abc d"  h', 'curl  --header "X-Any: ***"  h'),
+        ("x --token 'a b' --port 80", "x --token '***' --port 80"),
+        ("A='b c' x", "A=*** x"),
+        ("sh -c 'x --token abc'", "sh -c 'x --token ***'"),
+        ('echo it\'s "plain"', 'echo it\'s "plain"'),
+        ("curl -H X-Any:abc -u 'left open", "curl -H X-Any: *** -u 'left open"),
+    ],
+)
+def test_a_command_in_one_text(line, shown):
+    assert masked_tree({"pre_call": [{"command": line}]}) == {"pre_call": [{"command": shown}]}
+    secrets = secrets_in({"command": line})
+    for value in ("abc d", "a b", "b c"):
+        assert value not in line or value not in secrets.masked_source(f"'{value}'")
 
 
 def test_an_entry_shows_names_and_no_values():
@@ -190,6 +214,8 @@ def test_what_is_hidden_is_what_is_masked():
     words = ["x", "--token=abc", "A=b", "-pabc", "https://u:p@h.example/?a=b#c", "TOKEN=abc run"]
     assert word_secrets(words) == ["abc", "b", "abc", "u:p", "p", "c", "b", "abc run", "abc"]
     assert url_secrets("https://h.example/plain?x") == []
+    assert url_secrets("https://h.example:hunter2/x") == ["hunter2"]
+    assert url_secrets("https://u:hunter2/x@h.example/") == ["u:hunter2/x", "hunter2/x", "hunter2"]
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ GONE = {
     "soft hyphen": ("a\xadb", "ab"),
     "hangul filler": ("a\u3164b", "ab"),
     "lone surrogate": ("a\ud800b", "ab"),
+    "shorthand format control": ("a\U0001bca0b\U0001bca3", "ab"),
     "joiner in plain letters": ("a\u200db", "ab"),
     "run of joiners": ("é\u200d\u200c\u200dé", "éé"),
     "selector on a letter": ("a\ufe0fb", "ab"),

@@ -62,7 +62,9 @@ _ASSIGNED = re.compile(
     r"(?<![\w.-])(?P<name>[A-Za-z_][\w.-]{0,80})(?P<mid>[\"']?\s{0,2}[=:]\s{0,2})"
     r"(?P<value>\"[^\"\n]*\"|'[^'\n]*'|[^\s,;&\"']+)"
 )
-_FLAG = re.compile(r"(?<![\w-])(?P<name>--?[A-Za-z][\w-]{0,80})(?P<mid>\s{1,4})(?P<value>[^\s-]\S*)")
+_FLAG = re.compile(
+    r"(?<![\w-])(?P<name>--?[A-Za-z][\w-]{0,80})(?P<mid>\s{1,4})(?!\*\*\*)(?P<value>[^\s-]\S*)"
+)
 _KNOWN = re.compile(  # as their makers mark them, and JSON Web Tokens
     r"(?<![A-Za-z0-9])(?:gh[opsur]_\w{10,}|github_pat_\w{10,}|glpat-[\w-]{10,}|sk-[\w-]{10,}"
     r"|[rsp]k_(?:live|test)_\w{8,}|xox[a-z]-[\w-]{8,}|xapp-[\w-]{8,}|(?:AKIA|ASIA)[0-9A-Z]{12,}"
@@ -74,6 +76,8 @@ _QUOTED = re.compile(r"(?<![\w'\"])'.{2,}'|(?<![\w'\"])\".{2,}\"", re.DOTALL)
 _RUN = re.compile(r"(?<![A-Za-z0-9+_-])[A-Za-z0-9+_-]{20,}={0,2}")
 _HEX = re.compile(r"[0-9a-f]{32,}|[0-9A-F]{32,}")
 _UPPER = re.compile(r"[A-Z_][A-Z0-9_]*")
+_SHELL_WORD = re.compile(r"""((?:"[^"]*"|'[^']*'|[^\s"']|["'])++)""")
+_TAKES_LINE = re.compile(r"-[a-z]{0,4}c")  # of shells
 _WORD = re.compile(r"(?P<name>-{0,2}[A-Za-z_][\w.-]*)=(?P<value>.*)", re.DOTALL)
 
 
@@ -151,7 +155,10 @@ def masked_url(url: str) -> str:
     parts = _parts(url)
     if parts is None:
         return url
-    shown = parts["scheme"] + (f"{MASK}@" if parts["user"] is not None else "") + parts["host"]
+    host = parts["host"]
+    if not _HOST.fullmatch(host):
+        host = f"{host.partition(':')[0]}:{MASK}"  # no port: somebody's password, in the wrong place
+    shown = parts["scheme"] + (f"{MASK}@" if parts["user"] is not None else "") + host
     shown += _masked_path(parts)
     if parts["query"] is not None:
         shown += "?" + "&".join(map(_masked_parameter, parts["query"].split("&")))
@@ -167,12 +174,18 @@ def url_secrets(url: str) -> list[str]:
         return []
     user = parts["user"] or ""
     found = [user, user.partition(":")[2], parts["fragment"] or ""]
+    # What stands in the place of a port is told as a bad one, without what surrounds it.
+    found += [_odd_port(parts["host"]), _odd_port(user.partition("/")[0]) if "/" in user else ""]
     for pair in (parts["query"] or "").split("&"):
         name, equals, value = pair.partition("=")
         found.append(value if equals else name if _masked_parameter(pair) == MASK else "")
     for was, now in zip(parts["path"].split("/"), _masked_path(parts).split("/"), strict=True):
         found += [] if was == now else [was.partition("=")[2] if now != MASK else was]
     return [text for text in found if text and not _is_reference(text)]
+
+
+def _odd_port(host: str) -> str:
+    return "" if _HOST.fullmatch(host) else host.partition(":")[2]
 
 
 def _parts(url: str) -> re.Match[str] | None:
@@ -210,15 +223,34 @@ def _masked_parameter(pair: str) -> str:
 
 def masked_words(words: Sequence[str]) -> list[str]:
     """A command line. Besides what `masked` sees: the value of any NAME=value, of flags that name a secret,
-    of `-p` and of headers."""
-    return [_word(word, before)[0] for word, before in zip(words, ["", *words], strict=False)]
+    of `-p` and of headers, in a shell's whole line too."""
+    pairs = zip(words, ["", *words], strict=False)
+    return [
+        masked_line(word) if " " in word and _TAKES_LINE.fullmatch(before) else _word(word, before)[0]
+        for word, before in pairs
+    ]
+
+
+def masked_line(line: str) -> str:
+    """A command line in one text, as a shell takes it: quotes hold a word together."""
+    pieces = _SHELL_WORD.split(line)  # what is between words, a word, what is between words, …
+    plain = [_unquoted(word) for word in pieces[1::2]]
+    for at, (was, shown) in enumerate(zip(plain, masked_words(plain), strict=True)):
+        if was != shown:
+            quote = pieces[2 * at + 1][0] if pieces[2 * at + 1][0] in "\"'" else ""
+            pieces[2 * at + 1] = f"{quote}{shown}{quote}"
+    return masked("".join(pieces))
+
+
+def _unquoted(word: str) -> str:
+    return word.replace('"', "").replace("'", "")
 
 
 def word_secrets(words: Sequence[str]) -> list[str]:
     """What of a command line `masked_words` hides; of a word that is a shell's whole line, its words too."""
     pairs = zip(words, ["", *words], strict=False)
     found = [hidden for word, before in pairs for hidden in _word(word, before)[1]]
-    lines = [word.split() for word in words if " " in word]
+    lines = [[_unquoted(part) for part in _SHELL_WORD.findall(word)] for word in words if " " in word]
     return found + [hidden for line in lines for hidden in word_secrets(line)]
 
 
@@ -239,9 +271,10 @@ def masked_tree(value: Any, key: str = "") -> Any:
     if is_secret_section(key) or (isinstance(value, str) and names_secret(key)):
         return masked_value(value)
     if key in ("args", "command"):
-        words = value.split(" ") if isinstance(value, str) else value
-        if isinstance(words, list | tuple) and all(isinstance(word, str) for word in words):
-            return " ".join(masked_words(words)) if isinstance(value, str) else masked_words(words)
+        if isinstance(value, str):
+            return masked_line(value)
+        if isinstance(value, list | tuple) and all(isinstance(word, str) for word in value):
+            return masked_words(value)
     if isinstance(value, Mapping):
         return {_masked_key(name): masked_tree(item, str(name)) for name, item in value.items()}
     if isinstance(value, list | tuple):

@@ -27,7 +27,8 @@ _ESCAPES = re.compile(
 _INVISIBLES = (
     "\x00-\x08\x0e-\x1f\x7f-\x9f"  # controls, but tab and newline
     "\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"
-    "\u2800\u3164\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\ufe00-\ufe0e\U0001d173-\U0001d17a"
+    "\u2800\u3164\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\ufe00-\ufe0e\U0001bca0-\U0001bca3"
+    "\U0001d173-\U0001d17a"
     "\U000e0000-\U000e0fff"
 )
 _JOINER = "\u200c\u200d\ufe0f"
