@@ -29,7 +29,7 @@ UNGUARDED = {
     ("upstream/stdio.py", "watch_exit"): LIFE,
     ("upstream/connection.py", "_hear_of_changes"): LIFE,
     ("upstream/upstream.py", "self._hold_start_slot"): LIFE,
-    ("upstream/upstream.py", "self._relist"): LIFE,
+    ("upstream/upstream.py", "self._kept.run"): LIFE,
     ("async_client.py", "self._run"): CLIENT,
     ("async_client.py", "self._answer"): CLIENT,
     ("guard.py", "body"): "the guard itself",

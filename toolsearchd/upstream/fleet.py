@@ -233,7 +233,7 @@ class Fleet:
             return
         member.upstream.retire("has another entry now" if wanted.enabled else "was disabled in its config")
         if wanted.digest == member.spec.digest:
-            self._known[wanted.digest] = member.upstream.listing.definitions
+            self._known[wanted.digest] = member.upstream.listed
 
     def _member(self, spec: ServerSpec, *, full: bool) -> _Member:
         from toolsearchd.upstream.upstream import Upstream  # what is known of servers shows before they start

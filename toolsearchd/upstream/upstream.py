@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import trio
 
-from toolsearchd.catalog.model import Source, SourceState
+from toolsearchd.catalog.model import Definition, Source, SourceState
 from toolsearchd.config.masking import masked
 from toolsearchd.config.model import ServerSpec
 from toolsearchd.config.secret_values import secrets_of
@@ -23,10 +23,11 @@ from toolsearchd.disclosure.sanitise import clipped, plain_line
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.guard import guarded
 from toolsearchd.limits import Limits
-from toolsearchd.upstream.backoff import Backoff, Breaker, ChangeBudget
+from toolsearchd.upstream.backoff import Backoff, Breaker
 from toolsearchd.upstream.calls import Calls
+from toolsearchd.upstream.kept_listing import KeptListing
 from toolsearchd.upstream.lines import LineReader
-from toolsearchd.upstream.listing import Listing, Sieve
+from toolsearchd.upstream.listing import Listing
 from toolsearchd.upstream.process import ServerProcess, StderrRing
 from toolsearchd.upstream.sdk import load_sdk
 from toolsearchd.upstream.words import trail_of, words_of, words_of_spawn_error
@@ -76,7 +77,6 @@ class Upstream:
         self._publish = publish
         self._on_told = on_told
         self._backoff = Backoff(limits)
-        self._change_budget = ChangeBudget(limits)
         self.calls = Calls(
             spec.name,
             limits,
@@ -89,14 +89,12 @@ class Upstream:
         self._process: ServerProcess | None = None
         self._awaited = trio.Event()  # someone wants it now: a lazy server's call, a restart
         self._changed = trio.Event()  # the state changed
-        self._tools_changed = trio.Event()
         self._life = trio.CancelScope()
         self._retry_at: float | None = None
         self._ever_ready = False
         self.stderr = StderrRing(limits.stderr_ring_bytes)
         self.reader = LineReader(limits)
-        self.listing = known  # all that it listed; the entry's filters are applied where it is read
-        self._sieve = Sieve()
+        self._kept = KeptListing(known, limits, complain=self._complain, changed=self._tell)
         self._retired = ""  # why it is not to run any more
         self._known_before = bool(known.definitions)
         self.state: SourceState = "starting"
@@ -106,10 +104,15 @@ class Upstream:
 
     # --- what others see ----------------------------------------------------------------------------
 
+    @property
+    def listed(self) -> tuple[Definition, ...]:
+        """All that it listed last, what its entry's filters keep back too."""
+        return self._kept.listing.definitions
+
     def source(self) -> Source:
         # A server that is coming back keeps its tools listed: a catalog that flaps breaks prompt caches.
         listed = (self._ever_ready or self._known_before) and self.state != "parked"
-        kept, withheld = self._sieve.sift(self.listing.definitions, self.spec)
+        listing, (kept, withheld) = self._kept.listing, self._kept.sifted(self.spec)
         return Source(
             name=self.spec.name,
             state=self.state,
@@ -118,9 +121,9 @@ class Upstream:
             definitions=kept if listed else (),
             withheld=withheld if listed else (),
             declared_tools=len(kept),
-            truncated=self.listing.truncated,
-            rejected=self.listing.rejected,
-            mended=self.listing.mended,
+            truncated=listing.truncated,
+            rejected=listing.rejected,
+            mended=listing.mended,
             project=self.spec.project,
             pins=self.spec.pins,
             spec_digest=self.spec.digest,
@@ -135,7 +138,7 @@ class Upstream:
             "reason": self.reason,
             "transport": self.spec.transport,
             "pid": self._process.pid if self._process else None,
-            "tools": len(self._sieve.sift(self.listing.definitions, self.spec).kept),
+            "tools": len(self._kept.sifted(self.spec).kept),
             "protocol": connection.protocol if connection else "",
             "server_info": plain_line(self._secrets.hidden(connection.server_info)) if connection else "",
             "in_flight": self.calls.in_flight,
@@ -323,7 +326,7 @@ class Upstream:
                 self._limits,
                 lost=lost,
                 first_byte=first_byte,
-                tools_changed=self._note_tools_changed,
+                tools_changed=self._kept.note_news,
             )
             return await self._serve(transport, lost)
         finally:
@@ -334,7 +337,7 @@ class Upstream:
         from toolsearchd.upstream.connection import open_connection
 
         spec, step = self.spec, "handshake"
-        self._tools_changed = trio.Event()
+        self._kept.begin()
         with trio.CancelScope(deadline=trio.current_time() + spec.connect_timeout_s) as patience:
             try:
                 async with open_connection(
@@ -342,14 +345,12 @@ class Upstream:
                     transport,
                     limits=self._limits,
                     lost=lost,
-                    tools_changed=self._note_tools_changed,
+                    tools_changed=self._kept.note_news,
                     on_asked=self.calls.waiting.ask,
                     on_told=self._take_told,
                 ) as connection:
                     step = "answer to tools/list"
-                    self.listing = await connection.list_tools(timeout_s=spec.connect_timeout_s)
-                    if self.listing.cut:
-                        self._note_cut(f"what is beyond is left out: {self.listing.cut}")
+                    await self._kept.take_first(connection, spec.connect_timeout_s)
                     patience.deadline = float("inf")
                     is_idle = await self._keep(connection)
             except* Exception as group:
@@ -364,10 +365,10 @@ class Upstream:
         self._connection, self._ever_ready = connection, True
         self.calls.last_used = trio.current_time()
         self._set("ready", "")
-        log.info("server %s is ready with %d tools", self.spec.name, len(self.listing.definitions))
+        log.info("server %s is ready with %d tools", self.spec.name, len(self._kept.listing.definitions))
         try:
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._relist, connection)
+                nursery.start_soon(self._kept.run, connection, lambda: self.spec.connect_timeout_s)
                 is_idle = await self._wait_end(connection)
                 nursery.cancel_scope.cancel()
             return is_idle
@@ -394,45 +395,10 @@ class Upstream:
                 await connection.lost.wait()
         return False
 
-    async def _relist(self, connection: Connection) -> None:
-        """One listing at a time, one pending, so far apart; the last change is never lost."""
-        while True:
-            await self._tools_changed.wait()
-            self._tools_changed = trio.Event()
-            try:
-                listing = await connection.list_tools(timeout_s=self.spec.connect_timeout_s)
-            except ToolsearchdError as error:
-                words = plain_line(self._secrets.masked(error.message))
-                self.last_error = f"listing its tools again failed, the previous list stands: {words}"
-                log.warning("server %s: %s", self.spec.name, self.last_error)
-            else:
-                if listing.cut and not self.listing.cut:
-                    self._note_cut(f"the previous list stands: {listing.cut}")
-                else:
-                    await self._take_over(listing)
-            await trio.sleep(self._limits.list_min_interval_s)
-
-    def _note_cut(self, words: str) -> None:
-        self.last_error = f"its list of tools is too long, {words}"
+    def _complain(self, words: str) -> None:
+        """Of its lists; what is in force goes on."""
+        self.last_error = plain_line(self._secrets.masked(words))
         log.warning("server %s: %s", self.spec.name, self.last_error)
-
-    async def _take_over(self, listing: Listing) -> None:
-        now = trio.current_time()
-        if listing.digests == self.listing.digests:
-            # What was left out may differ; the definitions stay the ones that are indexed.
-            self.listing = msgspec.structs.replace(listing, definitions=self.listing.definitions)
-        elif self._change_budget.is_spent(now):
-            self.last_error = "its tool list flips; the one in force stands until it has been quiet"
-            log.warning("server %s: %s", self.spec.name, self.last_error)
-            self._tools_changed.set()  # to be looked at again then
-            await trio.sleep(self._change_budget.next_s(now))
-        else:
-            self._change_budget.spend(now)
-            self.listing = listing
-            self._tell()
-
-    def _note_tools_changed(self) -> None:
-        self._tools_changed.set()
 
     def _set(self, state: SourceState, reason: str) -> None:
         self.state, self.reason = state, reason

@@ -1,0 +1,91 @@
+"""What one server listed last, and when it is asked again: one listing at a time, one pending.
+
+The whole list is kept, whatever the entry's filters let through: they are applied where it is read, so that
+an edit acts on the list in hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import msgspec
+import trio
+
+from toolsearchd.config.model import ServerSpec
+from toolsearchd.errors import ToolsearchdError
+from toolsearchd.limits import Limits
+from toolsearchd.upstream.backoff import ChangeBudget
+from toolsearchd.upstream.listing import Listing, Sieve, Sifted
+
+if TYPE_CHECKING:
+    from toolsearchd.upstream.connection import Connection
+
+
+class KeptListing:
+    """`known`: of an earlier run. `complain(words)` hears what is wrong with the server's lists, `changed()`
+    of another one in force."""
+
+    def __init__(
+        self,
+        known: Listing,
+        limits: Limits,
+        *,
+        complain: Callable[[str], None],
+        changed: Callable[[], None],
+    ) -> None:
+        self.listing = known
+        self._limits = limits
+        self._complain = complain
+        self._changed = changed
+        self._sieve = Sieve()
+        self._budget = ChangeBudget(limits)
+        self._news = trio.Event()  # the server says that its tools changed
+
+    def sifted(self, spec: ServerSpec) -> Sifted:
+        """As the entry lets it through now."""
+        return self._sieve.sift(self.listing.definitions, spec)
+
+    def note_news(self) -> None:
+        self._news.set()
+
+    def begin(self) -> None:
+        """Another life of the server: what an earlier one announced is of no account."""
+        self._news = trio.Event()
+
+    async def take_first(self, connection: Connection, timeout_s: float) -> None:
+        """The list of a server that has just come up. Raises `ToolsearchdError`."""
+        self.listing = await connection.list_tools(timeout_s=timeout_s)
+        if self.listing.cut:
+            self._complain(f"its list of tools is too long, what is beyond is left out: {self.listing.cut}")
+
+    async def run(self, connection: Connection, timeout_s: Callable[[], float]) -> None:
+        """Asks again after each news, so far apart, until cancelled; the last change is never lost."""
+        while True:
+            await self._news.wait()
+            self._news = trio.Event()
+            try:
+                listing = await connection.list_tools(timeout_s=timeout_s())
+            except ToolsearchdError as error:
+                words = "listing its tools again failed, the previous list stands"
+                self._complain(f"{words}: {error.message}")
+            else:
+                if listing.cut and not self.listing.cut:
+                    self._complain(f"its list of tools is too long, the previous list stands: {listing.cut}")
+                else:
+                    await self._take_over(listing)
+            await trio.sleep(self._limits.list_min_interval_s)
+
+    async def _take_over(self, listing: Listing) -> None:
+        now = trio.current_time()
+        if listing.digests == self.listing.digests:
+            # What was left out may differ; the definitions stay the ones that are indexed.
+            self.listing = msgspec.structs.replace(listing, definitions=self.listing.definitions)
+        elif self._budget.is_spent(now):
+            self._complain("its tool list flips; the one in force stands until it has been quiet")
+            self._news.set()  # to be looked at again then
+            await trio.sleep(self._budget.next_s(now))
+        else:
+            self._budget.spend(now)
+            self.listing = listing
+            self._changed()
