@@ -140,8 +140,8 @@ def test_what_was_denied_is_not_asked_for_again(daemon):
 def test_in_another_order_it_is_the_same_call(daemon):
     save(daemon, approval={"wait_s": 30, "default": "ask"})
     wire = daemon.agent()
-    given = {"text": "x", "more": {"a": 1, "b": [{"c": 1, "d": 2}]}}
-    turned = {"more": {"b": [{"d": 2, "c": 1}], "a": 1}, "text": "x"}
+    given = {"nonce": "x", "more": {"a": 1, "b": [{"c": 1, "d": 2}]}}
+    turned = {"more": {"b": [{"d": 2, "c": 1}], "a": 1}, "nonce": "x"}
     first, second = ({**call_of("x"), "arguments": arguments} for arguments in (given, turned))
     for number, one in enumerate((first, second)):
         wire.send({"op": "call", "id": number, "calls": [one]})

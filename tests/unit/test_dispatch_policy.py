@@ -114,3 +114,23 @@ def test_no_hint_of_an_untrusted_server_loosens(rules, default, server_approval,
     assert WORDS.index(with_hints) >= WORDS.index(then(approval, **word))
     trusted = {"server_approval": server_approval, "read_only": read_only, "destructive": destructive}
     assert WORDS.index(with_hints) >= WORDS.index(then(approval, **trusted))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "denied", "allowed"),
+    [
+        ({"a": {"b": {"c": 1}}}, True, True),
+        ({"a.b.c": 1}, True, True),
+        ({"a.b": {"c": 1}}, True, True),
+        ({"a": {"b.c": 1}}, True, True),
+        ({"a.b.c": 1, "a": {"b": {"c": 2}}}, True, False),  # a spare one hides nothing, and lets nothing pass
+        ({"a.b.c": 2, "a": {"b": {"c": 1}}}, True, False),
+        ({"a.b.c": 2}, False, False),
+        ({"a": {"b": [{"c": 1}]}}, False, False),
+        ({"": {"a.b.c": 1}}, False, False),
+    ],
+)
+def test_names_that_hold_dots(arguments, denied, allowed):
+    for word, other, met in (("deny", "allow", denied), ("allow", "deny", allowed)):
+        approval = Approval(default=other, rules=(ApprovalRule(then=word, arguments={"a.b.c": 1}),))
+        assert then(approval, arguments=arguments) == (word if met else other)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal
 
 import msgspec
@@ -84,7 +84,7 @@ def _matches(
         return False
     if rule.annotation is not None and not _has_annotation(rule.annotation, facts):
         return False
-    return arguments_match(arguments, rule.arguments)
+    return arguments_match(arguments, rule.arguments, loosens=rule.then == "allow")
 
 
 def _has_annotation(annotation: str, facts: Mapping[str, bool | None]) -> bool:
@@ -93,20 +93,33 @@ def _has_annotation(annotation: str, facts: Mapping[str, bool | None]) -> bool:
     return facts.get(name.strip()) is (value.strip().lower() != "false")
 
 
-def arguments_match(arguments: Mapping[str, Any], wanted: Mapping[str, Any] | None) -> bool:
-    """`wanted`: dotted path → what stands there; all of them have to."""
-    return all(_argument_matches(arguments, path, value) for path, value in (wanted or {}).items())
+def arguments_match(
+    arguments: Mapping[str, Any], wanted: Mapping[str, Any] | None, *, loosens: bool = False
+) -> bool:
+    """`wanted`: dotted path → what stands there; all of them have to. `loosens`: a match lets it pass."""
+    return all(_argument_matches(arguments, path, value, loosens) for path, value in (wanted or {}).items())
 
 
-def _argument_matches(arguments: Mapping[str, Any], path: str, wanted: Any) -> bool:
-    """A dotted path: exact text or a glob for text, equality for the rest, any of a list."""
-    value: Any = arguments
-    for part in path.split("."):
-        if not isinstance(value, Mapping) or part not in value:
-            return False
-        value = value[part]
+def _argument_matches(arguments: Mapping[str, Any], path: str, wanted: Any, loosens: bool) -> bool:
+    """A dotted path: exact text or a glob for text, equality for the rest, any of a list. Names may hold dots
+    themselves: of several places that the path may mean one is enough, and all are needed to let pass, so
+    that a spare argument hides none."""
     options = wanted if isinstance(wanted, list) else [wanted]
-    return any(_value_matches(value, option) for option in options)
+    found = [any(_value_matches(value, option) for option in options) for value in _places(arguments, path)]
+    return bool(found) and (all(found) if loosens else any(found))
+
+
+def _places(value: Any, path: str) -> Iterator[Any]:
+    """What stands at the path, wherever in it names end."""
+    left = [(value, path)]
+    while left:
+        holder, rest = left.pop()
+        if not isinstance(holder, Mapping):
+            continue
+        if rest in holder:
+            yield holder[rest]
+        dots = (at for at, character in enumerate(rest) if character == ".")
+        left += [(holder[rest[:at]], rest[at + 1 :]) for at in dots if rest[:at] in holder]
 
 
 def _value_matches(value: Any, option: Any) -> bool:

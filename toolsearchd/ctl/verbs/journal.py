@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import stat
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections import deque
 from collections.abc import Iterator
@@ -69,7 +72,11 @@ def _records(files: list[str]) -> Iterator[dict[str, Any]]:
 
 def _lines(path: str) -> Iterator[bytes]:
     try:
-        with open(path, "rb") as opened:
+        # O_NONBLOCK: a FIFO in its place must not hold us.
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
+        with os.fdopen(fd, "rb") as opened:
+            if not stat.S_ISREG(os.fstat(fd).st_mode):
+                raise OSError(errno.EINVAL, "it is not a regular file")
             yield from opened
     except FileNotFoundError:
         pass  # rotated away meanwhile, or nothing was written yet
