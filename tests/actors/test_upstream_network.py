@@ -50,6 +50,9 @@ def serve():
                     sock = context.wrap_socket(sock, server_side=True) if context else sock
                     sock.recv(65536)
                     sock.sendall(answer)
+                    sock.settimeout(1)
+                    while answer and sock.recv(65536):
+                        pass  # what is left unread when it closes would take the answer back
                 except OSError:
                     pass  # refused by the client: that is what is tried
                 finally:
