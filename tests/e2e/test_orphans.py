@@ -18,6 +18,7 @@ from tests.servers.zoo import zoo
 from tests.wire import agent
 from toolsearchd.actors.orphans import left_by_the_dead
 from toolsearchd.system import processes
+from toolsearchd.system.marker import Mark, marker
 
 # The daemon, where the kernel refuses PR_SET_CHILD_SUBREAPER (prctl 36) with EPERM: a seccomp filter.
 REFUSING = """
@@ -156,11 +157,13 @@ def marker_of_a_dead_daemon():
 
 
 @pytest.mark.parametrize("whose", ["another's", "its own"])
-def test_a_session_that_somebody_else_began_is_left_alone(whose):
+def test_a_session_that_somebody_else_began_is_left_alone(whose, monkeypatch):
     """A shell in which something runs that bears a marker is a person's; what a server began is not."""
+    # The daemon that is taken for dead is this process: to the sweeps of other tests' daemons it lives.
+    monkeypatch.setattr(Mark, "names_dead_daemon", lambda mark, _bearer: mark.pid == os.getpid())
     child = "import time; print('up', flush=True); time.sleep(600)"
     shell = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}], env=%s)"
-    marked = {"TOOLSEARCHD_SERVER": marker_of_a_dead_daemon()}
+    marked = {"TOOLSEARCHD_SERVER": marker("terminal", 1)}
     script = shell % (repr(marked) if whose == "another's" else "{}")
     env = os.environ | (marked if whose == "its own" else {})
     with subprocess.Popen(
@@ -180,8 +183,8 @@ def test_a_daemon_that_bears_a_dead_daemons_marker_is_no_server(tmp_path):
     inner, outer = tmp_path / "inner", tmp_path / "outer"
     inner.mkdir()
     outer.mkdir()
-    marker = marker_of_a_dead_daemon()
-    with running(inner, {"steady": zoo("steady")}, env={"TOOLSEARCHD_SERVER": marker}) as nested:
+    its_marker = marker_of_a_dead_daemon()
+    with running(inner, {"steady": zoo("steady")}, env={"TOOLSEARCHD_SERVER": its_marker}) as nested:
         nested.wait_servers("steady")
         pid = nested.server("steady")["pid"]
         with running(outer, {"steady": zoo("steady")}) as daemon:
