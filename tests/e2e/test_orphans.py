@@ -147,15 +147,6 @@ def test_a_start_ends_what_a_dead_daemon_left_and_nothing_else(tmp_path):
         assert is_live(untouched)
 
 
-def marker_of_a_dead_daemon():
-    gone = os.fork()
-    if gone == 0:
-        os._exit(0)
-    started = processes.read(gone).started
-    os.waitpid(gone, 0)
-    return f"{gone}:terminal:1:{started}:{processes.pid_namespace(os.getpid())}"
-
-
 @pytest.mark.parametrize("whose", ["another's", "its own"])
 def test_a_session_that_somebody_else_began_is_left_alone(whose, monkeypatch):
     """A shell in which something runs that bears a marker is a person's; what a server began is not."""
@@ -183,15 +174,20 @@ def test_a_daemon_that_bears_a_dead_daemons_marker_is_no_server(tmp_path):
     inner, outer = tmp_path / "inner", tmp_path / "outer"
     inner.mkdir()
     outer.mkdir()
-    its_marker = marker_of_a_dead_daemon()
-    with running(inner, {"steady": zoo("steady")}, env={"TOOLSEARCHD_SERVER": its_marker}) as nested:
-        nested.wait_servers("steady")
-        pid = nested.server("steady")["pid"]
-        with running(outer, {"steady": zoo("steady")}) as daemon:
-            daemon.wait_servers("steady")  # servers start behind the sweep
-            assert nested.process.poll() is None
-            assert nested.server("steady")["pid"] == pid
-        assert b"TOOLSEARCHD_SERVER" not in Path(f"/proc/{nested.process.pid}/environ").read_bytes()
+    # It dies when the inner one is up: other tests' daemons sweep, too.
+    with subprocess.Popen(["sleep", "600"]) as dies:
+        started, namespace = processes.read(dies.pid).started, processes.pid_namespace(os.getpid())
+        its_marker = f"{dies.pid}:terminal:1:{started}:{namespace}"
+        with running(inner, {"steady": zoo("steady")}, env={"TOOLSEARCHD_SERVER": its_marker}) as nested:
+            nested.wait_servers("steady")
+            pid = nested.server("steady")["pid"]
+            dies.kill()
+            dies.wait()
+            with running(outer, {"steady": zoo("steady")}) as daemon:
+                daemon.wait_servers("steady")  # servers start behind the sweep
+                assert nested.process.poll() is None
+                assert nested.server("steady")["pid"] == pid
+            assert b"TOOLSEARCHD_SERVER" not in Path(f"/proc/{nested.process.pid}/environ").read_bytes()
 
 
 def test_no_zombies_stay_and_statuses_are_right(tmp_path):
