@@ -116,3 +116,34 @@ def test_a_marker_or_a_cgroup_of_its_own_tells_whose_a_process_is():
     assert [p.pid for p in household.of(servers[0].key, table)] == [10, 50]
     assert [p.pid for p in household.of(servers[1].key, table)] == [20, 40]
     assert [p.pid for p in household.of(servers[2].key, table)] == [30]
+
+
+def test_a_server_that_was_read_before_it_had_a_session_of_its_own_takes_nobody_along():
+    """Between fork and setsid it is in the session of the daemon, and of the shell that started that."""
+
+    def process(pid, parent, session):
+        return Process(pid, parent, session, session, pid, "S", "p")
+
+    shell, us, neighbour = process(5, 1, 5), process(10, 5, 5), process(11, 5, 5)
+    early, server = process(20, 10, 5), process(20, 10, 20)
+    for leader_lives in (True, False):
+        household = Household()
+        household.add(server, "marker")
+        others = (shell, us, neighbour) if leader_lives else (us, neighbour)
+        for seen in (early, server):
+            table = {p.pid: p for p in (process(1, 0, 1), *others, seen)}
+            household.look(table, us.pid)
+            assert household.of(server.key, table) == [seen]
+            assert not any(household.is_known(other) for other in others)
+        household.end(server.key)
+        assert household.left_behind(table) == [server]
+
+
+def test_without_a_word_on_ones_own_cgroup_none_tells_anything():
+    household = Household()
+    server, other = Process(20, 10, 20, 20, 1, "S", "p"), Process(30, 1, 30, 30, 2, "S", "p")
+    household.add(server, "marker")
+    household.note_cgroups({server.key: "/one"})
+    assert not household.claim(other, "", "/one", "")
+    assert not household.claim(other, "", "/one", "/one")
+    assert household.claim(other, "", "/one", "/two")

@@ -2,7 +2,9 @@
 
 Owns what the looks have found: pure deciding over tables of processes. A process is of a server where it, or
 its nearest known ancestor, is the server, was seen below it before, or is in a session that the server or
-something of it has made (a process can't enter another's session, and a group lies within one).
+something of it has made (a process can't enter another's session, and a group lies within one). The session
+that this process is in, and what stands above it, are nobody's: a server that was read between its fork and
+its own session looks as if it were in ours.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ class Household:
         self._cgroups: dict[Key, str] = {}
         self._server_of: dict[Key, Key] = {}
         self._sessions: dict[int, tuple[Key, int]] = {}  # whose, and the start of a process that was in it
+        self._own_session = 0
         self._unseen: set[Key] = set()  # started since the last table was read, perhaps
 
     @property
@@ -60,7 +63,9 @@ class Household:
             for session, (server, since) in self._sessions.items()
             if session in standing and server in left
         }
-        nobodys: set[int] = set()
+        own = table.get(us)
+        self._own_session = own.session if own is not None else 0
+        nobodys = set(_above(us, table))
         for pid in table:
             self._place(pid, table, us, nobodys)
 
@@ -80,22 +85,27 @@ class Household:
         if server is None:
             nobodys.update(climbed)
             return
-        for process in climbed.values():
-            self._take(process, server)
+        for process in reversed(climbed.values()):  # leaders of sessions stand above who is in them
+            self._server_of[process.key] = server
+            if self._has_made(process.session, server, table):
+                self._sessions.setdefault(process.session, (server, process.started))
+
+    def _has_made(self, session: int, server: Key, table: Table) -> bool:
+        """Did the server, or something of it, begin the session? 0: its leader is beyond this pid namespace,
+        and so are others of it."""
+        if session in (0, self._own_session):
+            return False
+        leader = table.get(session)
+        return leader is None or not leader.is_live or self._server_of.get(leader.key) == server
 
     def claim(self, process: Process, marker: str, cgroup: str, own_cgroup: str) -> bool:
         """Does a marker, or a cgroup that one server alone is in, tell whose a process is?"""
         servers = [server for server, its in self._markers.items() if marker and its == marker]
-        if not servers and cgroup and cgroup != own_cgroup:
+        if not servers and cgroup and own_cgroup and cgroup != own_cgroup:
             servers = [server for server, its in self._cgroups.items() if its == cgroup]
         if len(servers) == 1:
-            self._take(process, servers[0])
+            self._server_of[process.key] = servers[0]
         return len(servers) == 1
-
-    def _take(self, process: Process, server: Key) -> None:
-        self._server_of[process.key] = server
-        if process.session:  # 0: its leader is beyond this pid namespace, and so are others of it
-            self._sessions.setdefault(process.session, (server, process.started))
 
     def _server_in(self, session: int, table: Table) -> Key | None:
         """Whose session it is. Not where its leader is younger than who was in it: the number, which nobody
@@ -149,6 +159,15 @@ def descendants(of: Iterable[int], table: Table) -> list[Process]:
                 found[process.pid] = process
                 waiting.append(process.pid)
     return list(found.values())
+
+
+def _above(pid: int, table: Table) -> Iterator[int]:
+    """The process itself and its ancestors."""
+    climbed: set[int] = set()
+    while pid in table and pid not in climbed:
+        climbed.add(pid)
+        yield pid
+        pid = table[pid].parent
 
 
 def _stands(table: Table, key: Key) -> bool:
