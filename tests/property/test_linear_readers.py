@@ -119,7 +119,9 @@ def test_a_cut_text_is_refused_where_the_decoder_would(value, data, end):
     text = Loose(data.draw).write([value])
     cut = text[: min(end, text.rindex("]"))]
     document = parse_json(cut, "f")
-    assert not document.is_readable
+    if document.is_readable:  # a comment behind the list holds a bracket, too: nothing of the list was cut
+        assert document.value == [value]
+        return
     problem = document.problems[0]
     assert 1 <= problem.line <= cut.count("\n") + 1
 
