@@ -23,6 +23,7 @@ from toolsearchd.actors.sender import OnProgress
 from toolsearchd.actors.shelf import Shelf
 from toolsearchd.actors.standing import Standing, Told, check_own_name
 from toolsearchd.catalog.model import Tool
+from toolsearchd.disclosure.described import Described
 from toolsearchd.disclosure.dialects import DIALECTS
 from toolsearchd.disclosure.dialects.base import Answer, Calls, Verb
 from toolsearchd.disclosure.history import SearchHistory
@@ -79,7 +80,7 @@ class Session:
         self._activity = activity
         self._limits = limits
         self._interpreter = DIALECTS[self.key.dialect].interpreter()
-        self._shown: dict[str, str] = {}  # public name → digest of the definition that describe showed
+        self._described = Described(limits.shown_tools)
         self._history = self._interpreter.history = SearchHistory(
             fruitless=limits.fruitless_searches, remembered=limits.remembered_queries
         )
@@ -128,13 +129,8 @@ class Session:
             check_door(name, direct)
             if view.dialect.exact_names:
                 check_name(name, deferrable=self._evaluator.public_names, session=view.tools_by_name)
-            tool = view.resolve_call(name, shown=self._shown)
-        shown = self._shown.get(tool.public_name)
-        if shown is not None and shown != tool.definition.digest:
-            raise ToolsearchdError(
-                "TOOL_CHANGED",
-                f"{tool.public_name} changed since it was described here; describe it again, then call",
-            )
+            tool = view.resolve_call(name, shown=self._described)
+        self._described.check(tool)
         return tool
 
     # --- what the agent asks --------------------------------------------------------------------
@@ -169,9 +165,7 @@ class Session:
         for name in answer.described:
             tool = view.tool_named(name)
             if tool is not None:
-                self._shown[tool.public_name] = tool.definition.digest
-                if len(self._shown) > self._limits.shown_tools:
-                    del self._shown[next(iter(self._shown))]
+                self._described.note(tool)
         self._activity.publish(
             "describe", session=self.session_id, client=self.client, tools=list(answer.described)
         )

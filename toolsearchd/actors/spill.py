@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 _INLINE_BYTES = 100_000  # a larger result is looked through in a thread
 _SWEEP_S = 60.0
-_LARGE_AT_ONCE = 2  # large results in work, of all sessions: each is held some times over meanwhile
+_LARGE_AT_ONCE = 1
 _FRAME_REST = 64 * 1024  # of a frame, for what stands around the slots
 
 _REPAIRED = {

@@ -16,10 +16,9 @@ import msgspec
 import trio
 
 from toolsearchd.catalog.model import Definition, Source, SourceState
-from toolsearchd.config.masking import masked
 from toolsearchd.config.model import ServerSpec
 from toolsearchd.config.secret_values import secrets_of
-from toolsearchd.disclosure.sanitise import clipped, plain_line
+from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.guard import guarded
 from toolsearchd.limits import Limits
@@ -28,7 +27,8 @@ from toolsearchd.upstream.calls import Calls
 from toolsearchd.upstream.kept_listing import KeptListing
 from toolsearchd.upstream.lines import LineReader
 from toolsearchd.upstream.listing import Listing
-from toolsearchd.upstream.process import ServerProcess, StderrRing
+from toolsearchd.upstream.process import ServerProcess
+from toolsearchd.upstream.said import Said
 from toolsearchd.upstream.sdk import load_sdk
 from toolsearchd.upstream.words import trail_of, words_of, words_of_spawn_error
 
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _AFTER_BUG_S = 1.0  # at least, before a server whose keeping failed by a bug is tried again
-_LINE_CHARS = 2000  # of a line of stderr, as of a server's words in an error
 _PROVEN_S = 180.0  # a session that held this long was no accident (the reference's keepalive interval)
 
 
@@ -92,8 +91,7 @@ class Upstream:
         self._life = trio.CancelScope()
         self._retry_at: float | None = None
         self._ever_ready = False
-        self.stderr = StderrRing(limits.stderr_ring_bytes)
-        self.reader = LineReader(limits)
+        self._said = Said(limits, lambda: self._secrets)
         self._kept = KeptListing(known, limits, complain=self._complain, changed=self._tell)
         self._retired = ""  # why it is not to run any more
         self._known_before = bool(known.definitions)
@@ -145,21 +143,13 @@ class Upstream:
             "queued": self.calls.slots.waiting,
             "restarts": max(0, self.starts - 1),
             "last_error": self.last_error,
-            "stderr_tail": self._last_words(20),
-            "junk_lines": self.reader.junk,
-            "first_junk": self._first_junk(),
+            "stderr_tail": self._said.tail(20),
+            "junk_lines": self._said.reader.junk,
+            "first_junk": self._said.first_junk(),
             "next_retry_s": round(max(0.0, self._retry_at - now), 1) if self._retry_at else None,
             "breaker_open_s": round(self.calls.breaker.opens_for_s(now), 1),
             "origins": msgspec.to_builtins(self.spec.origins),
         }
-
-    def _last_words(self, lines: int) -> list[str]:
-        """Of stderr, where servers print what they were started with."""
-        hidden = (self._secrets.hidden(line, is_cut=True) for line in self.stderr.tail(lines))
-        return [masked(clipped(line, _LINE_CHARS)) for line in hidden]
-
-    def _first_junk(self) -> str:
-        return plain_line(self._secrets.masked(self.reader.first_junk, is_cut=True))
 
     def update(self, spec: ServerSpec) -> None:
         """Other keys of the same server: nothing is restarted."""
@@ -260,11 +250,7 @@ class Upstream:
     def _fail(self, failure: str) -> None:
         self._retry_at = trio.current_time() + self._backoff.failed(random.uniform(-1, 1))  # noqa: S311 - it spreads retries
         failure = self._secrets.masked(failure)
-        tail = self._last_words(3)
-        said = [f"stderr: {' | '.join(tail)}"] if tail else []
-        if self.reader.first_junk and not self.reader.has_spoken:
-            said.insert(0, f"stdout: {self._first_junk()}")
-        self.last_error = failure + (f" ({'; '.join(said)})" if said else "")
+        self.last_error = failure + self._said.last_words()
         # No time in the reason: models see it, and their prompts are cached.
         self._set("parked" if self._backoff.is_parked else "failed", failure)
         log.warning(
@@ -313,16 +299,16 @@ class Upstream:
     async def _live_process(self, environment: Mapping[str, str], first_byte: trio.Event) -> str | None:
         from toolsearchd.upstream.stdio import StdioTransport
 
-        self.reader, lost = LineReader(self._limits), trio.Event()
+        self._said.reader, lost = LineReader(self._limits), trio.Event()
         try:
-            process = await ServerProcess.start(self.spec, environment, self.stderr, self._limits)
+            process = await ServerProcess.start(self.spec, environment, self._said.stderr, self._limits)
         except (OSError, ValueError) as error:
             raise _FailedError(words_of_spawn_error(error, self.spec.command[0], self._secrets)) from error
         self._process = process
         try:
             transport = StdioTransport(
                 process,
-                self.reader,
+                self._said.reader,
                 self._limits,
                 lost=lost,
                 first_byte=first_byte,
