@@ -13,6 +13,8 @@ from pathlib import Path
 
 import yaml
 
+from tests.wire import Wire
+
 BIN = Path(sys.executable).parent
 
 
@@ -128,15 +130,23 @@ class DaemonProcess:
         )
         return done.returncode, json.loads(done.stdout) if done.stdout.strip() else {"stderr": done.stderr}
 
+    def servers(self, name=None):
+        """What `toolsearchctl servers` shows; none where nobody answers, or the name is unknown."""
+        try:
+            with Wire(self.runtime_dir / "control.sock") as control:
+                reply = control.ask({"op": "servers", "id": 1, "name": name}) or {}
+        except OSError:
+            return []
+        return reply.get("servers", [])
+
     def server(self, name):
-        status, reply = self.ctl("servers", name)
-        return reply["servers"][0] if status == 0 else None
+        return next(iter(self.servers(name)), None)
 
     def wait_servers(self, *names, state="ready", within_s=60):
         """Until each named server is in `state`."""
 
         def reached():
-            found = {s["name"]: s["state"] for s in self.ctl("servers")[1].get("servers", ())}
+            found = {server["name"]: server["state"] for server in self.servers()}
             return all(found.get(name) == state for name in names)
 
         wait_until(reached, within_s=within_s, what=f"{names} {state}")

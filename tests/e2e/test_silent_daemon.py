@@ -153,15 +153,16 @@ def test_the_time_limit_of_the_greeting_is_not_that_of_a_call(tmp_path, monkeypa
 
 
 class QuickRelay(RelayProcess):
-    """A relay that asks after 0.2 s of silence and waits 0.5 s for the answer."""
+    """A relay that asks after 0.2 s of silence and waits `alive_s` for the answer."""
 
-    def __init__(self, runtime_dir):
+    def __init__(self, runtime_dir, alive_s=0.5):
         code = (
-            "import sys, toolsearchd.ctl.relay as relay; relay._QUIET_S, relay._ALIVE_S = 0.2, 0.5; "
+            "import sys, toolsearchd.ctl.relay as relay; "
+            "relay._QUIET_S, relay._ALIVE_S = 0.2, float(sys.argv[2]); "
             "sys.exit(relay.run_relay(sys.argv[1], {}))"
         )
         self.process = subprocess.Popen(
-            [sys.executable, "-c", code, runtime_dir],
+            [sys.executable, "-c", code, runtime_dir, str(alive_s)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -205,11 +206,11 @@ def test_a_call_of_a_daemon_that_is_silent_is_answered_and_the_next_daemon_greet
 
 
 def test_a_long_call_of_a_daemon_that_answers_pings_is_waited_for(door):
-    with QuickRelay(door.runtime_dir) as relay, door.take() as daemon:
+    with QuickRelay(door.runtime_dir, alive_s=2) as relay, door.take() as daemon:
         greeted(relay, daemon)
         relay.send(call(7))
         assert daemon.recv() == call(7)
-        for _ in range(4):  # longer than any of its time limits
+        for _ in range(12):  # longer than any of its time limits
             asked = daemon.recv()
             assert asked["method"] == "ping"
             daemon.send(answer(asked["id"]))
@@ -222,8 +223,8 @@ def test_the_daemon_answers_the_relays_ping_under_a_call(tmp_path):
 
     with DaemonProcess(tmp_path, servers={"steady": zoo("steady")}) as daemon:
         daemon.wait_servers("steady")
-        with QuickRelay(daemon.runtime_dir) as relay:
+        with QuickRelay(daemon.runtime_dir, alive_s=3) as relay:
             assert "result" in relay.ask(INITIALIZE)
             relay.send(INITIALIZED)
-            slept = relay.ask(call(2, name="steady__sleep", arguments={"s": 2}))
+            slept = relay.ask(call(2, name="steady__sleep", arguments={"s": 4}))
             assert "result" in slept, json.dumps(slept)

@@ -39,7 +39,7 @@ def json5_config(text: str) -> object:
 def claude_code(text: str) -> object:
     from toolsearchd.config.sources import FORMATS
 
-    return FORMATS["claude-code"].parse(text, "f", CONTEXT)
+    return FORMATS["claude-code"].parse(clean_utf8(text).decode(), "f", CONTEXT)
 
 
 @row(
