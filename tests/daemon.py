@@ -130,7 +130,7 @@ class DaemonProcess:
         )
         return done.returncode, json.loads(done.stdout) if done.stdout.strip() else {"stderr": done.stderr}
 
-    def servers(self, name=None):
+    def known_servers(self, name=None):
         """What `toolsearchctl servers` shows; none where nobody answers, or the name is unknown."""
         try:
             with Wire(self.runtime_dir / "control.sock") as control:
@@ -140,13 +140,13 @@ class DaemonProcess:
         return reply.get("servers", [])
 
     def server(self, name):
-        return next(iter(self.servers(name)), None)
+        return next(iter(self.known_servers(name)), None)
 
     def wait_servers(self, *names, state="ready", within_s=60):
         """Until each named server is in `state`."""
 
         def reached():
-            found = {server["name"]: server["state"] for server in self.servers()}
+            found = {server["name"]: server["state"] for server in self.known_servers()}
             return all(found.get(name) == state for name in names)
 
         wait_until(reached, within_s=within_s, what=f"{names} {state}")

@@ -300,9 +300,13 @@ def test_a_stopped_process_is_a_call_never_answered(daemon):
 
 def test_a_late_answer_is_dropped(daemon):
     daemon.wait_servers("answers_late", within_s=45)
-    with agent(daemon) as wire:
+    with agent(daemon) as wire, agent(daemon) as other:
+
+        def waiting_there():
+            return call(other, "mcp__answers_late__echo", now=True)["response"]["content"][0]["text"]
+
         wire.send({"op": "call", "id": 1, "calls": [{"name": "mcp__answers_late__echo"}]})
-        wait_until(lambda: daemon.server("answers_late")["in_flight"] == 1)
+        wait_until(lambda: waiting_there() == "1 before")
         assert wire.ask({"op": "stop", "id": 2})["running"] == 1
         assert wire.recv()["results"][0]["error"]["code"] == "INDETERMINATE"
         assert call(wire, "mcp__answers_late__echo", now=True)["response"]["content"][0]["text"] == "1 before"
