@@ -8,10 +8,9 @@ import pytest
 ROOT = Path(__file__).parents[1] / "toolsearchd"
 
 PURE = {"index", "catalog", "disclosure", "dispatch", "protocol", "config"}
-RIM = {"upstream", "actors", "doors", "ctl"}
+RIM = {"upstream", "sockets", "watching", "live", "calls", "sessions", "doors", "ctl", "actors"}
 SHARED = {"errors", "globs", "limits", "nfkc", "values"}  # modules that anyone may import
-GUARD = {"guard"}  # the rim's: it knows trio
-SYSTEM = {"system"}  # the rim's ground floor: it knows the kernel
+GROUND = PURE | {"system"}  # what every room of the rim stands on
 # Of our own packages, what each may import besides itself and SHARED. `worker` is the worker process.
 ARROWS = {
     "index": set(),
@@ -20,25 +19,30 @@ ARROWS = {
     "catalog": {"index"},
     "disclosure": {"catalog", "index", "config"},
     "dispatch": {"catalog", "config"},
-    "upstream": PURE | GUARD | SYSTEM,
-    "actors": PURE | GUARD | SYSTEM | {"worker"},
-    "doors": PURE | GUARD,
-    "ctl": PURE | {"client", "endpoint", "places", "app", "samples", "__main__"},
+    "system": set(),
+    "sockets": GROUND,
+    "watching": GROUND,
+    "live": GROUND | {"worker"},
+    "calls": GROUND,
+    "upstream": GROUND,
+    "sessions": GROUND | {"live", "calls", "sockets"},
+    "doors": GROUND,
+    "actors": GROUND | RIM | {"worker"},
+    "daemon": GROUND | RIM | {"worker"},
+    "ctl": PURE | {"client", "endpoint", "places", "app", "daemon", "samples", "__main__"},
     "samples": set(),
     "client": {"protocol", "places", "async_client", "endpoint"},
     "async_client": {"client", "protocol", "endpoint"},
     "endpoint": set(),
     "worker": PURE,
     "places": set(),
-    "guard": set(),
-    "system": set(),
     "errors": set(),
     "globs": set(),
     "nfkc": set(),
     "values": set(),
     "limits": set(),
-    "app": PURE | RIM | GUARD | {"worker"},
-    "__main__": PURE | SYSTEM | {"actors", "app", "places"},
+    "app": GROUND | RIM | {"daemon", "worker"},
+    "__main__": GROUND | RIM | {"app", "daemon", "places"},
 }
 WAITING = {"trio", "anyio", "socket", "subprocess", "os", "select", "asyncio", "threading"}
 # The one place of each library.
@@ -114,10 +118,7 @@ STARTS |= {
     "posix_spawnp",
 }
 IN_THE_DAEMON = sorted(
-    path
-    for path in FILES
-    if path.relative_to(ROOT).parts[0]
-    in {"upstream", "actors", "doors", "system", "app.py", "guard.py"} | PURE
+    path for path in FILES if path.relative_to(ROOT).parts[0] in RIM - {"ctl"} | GROUND | {"daemon", "app.py"}
 )
 
 

@@ -32,7 +32,7 @@ UNGUARDED = {
     ("upstream/upstream.py", "self._kept.run"): LIFE,
     ("async_client.py", "self._run"): CLIENT,
     ("async_client.py", "self._answer"): CLIENT,
-    ("guard.py", "body"): "the guard itself",
+    ("system/guard.py", "body"): "the guard itself",
     ("system/children.py", "run"): "within one process's run, which its caller awaits under its own guard",
 }
 # Calls of that name that start no task here.

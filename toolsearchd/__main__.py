@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from toolsearchd import __version__
-from toolsearchd.actors.stderr_writer import StderrWriter
 from toolsearchd.errors import ToolsearchdError
+from toolsearchd.system.stderr_writer import StderrWriter
 
 LEVELS = ("debug", "info", "warning", "error")
 EXIT_BAD_CONFIG = 2

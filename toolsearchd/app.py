@@ -16,14 +16,11 @@ from typing import Any
 import msgspec
 import trio
 
-from toolsearchd import guard
-from toolsearchd.actors import descriptors
 from toolsearchd.actors.activity import Activity
 from toolsearchd.actors.admission import Admission
 from toolsearchd.actors.agent_wire import AgentWire
 from toolsearchd.actors.approver import Approver
 from toolsearchd.actors.cataloger import Cataloger
-from toolsearchd.actors.claim import Claim
 from toolsearchd.actors.control_wire import ControlWire
 from toolsearchd.actors.desk import ControlDesk
 from toolsearchd.actors.desktop import Desktop
@@ -43,7 +40,6 @@ from toolsearchd.actors.runtime_dir import RuntimeDir, activated_sockets
 from toolsearchd.actors.sessions import Sessions
 from toolsearchd.actors.spill import Spill
 from toolsearchd.actors.standing import ENVIRONMENT
-from toolsearchd.actors.stderr_writer import StderrWriter
 from toolsearchd.actors.token_counts import TokenCounts
 from toolsearchd.actors.warm_catalog import WarmCatalog
 from toolsearchd.actors.watcher import Watcher
@@ -53,8 +49,11 @@ from toolsearchd.config.settings import Settings
 from toolsearchd.disclosure.precedence import check_disclosure
 from toolsearchd.doors.mcp import McpDoor
 from toolsearchd.errors import ToolsearchdError
-from toolsearchd.guard import guarded
 from toolsearchd.index.lexicon import default_lexicon
+from toolsearchd.system import descriptors, guard
+from toolsearchd.system.claim import Claim
+from toolsearchd.system.guard import guarded
+from toolsearchd.system.stderr_writer import StderrWriter
 from toolsearchd.upstream.fleet import Fleet
 from toolsearchd.upstream.sdk import load_sdk
 

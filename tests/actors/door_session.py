@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager
 import trio
 
 from toolsearchd.actors.account import Account
-from toolsearchd.actors.stream import PeerStream
 from toolsearchd.catalog.definition import decode_definition
 from toolsearchd.catalog.model import Tool
 from toolsearchd.catalog.naming import near_names, public_name
@@ -24,6 +23,7 @@ from toolsearchd.doors.mcp import McpDoor
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.messages import Hello
+from toolsearchd.system.stream import PeerStream
 
 LIMITS = Limits()
 

@@ -21,7 +21,6 @@ from toolsearchd.actors.desktop import Desktop
 from toolsearchd.actors.dispatcher import Dispatcher
 from toolsearchd.actors.hooks import Hooks
 from toolsearchd.actors.journal import Journal
-from toolsearchd.actors.peer import Peer
 from toolsearchd.actors.permits import Permits
 from toolsearchd.actors.spill import Spill
 from toolsearchd.catalog.definition import decode_definition
@@ -32,6 +31,7 @@ from toolsearchd.dispatch.shapes import parse_calls
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.protocol import messages
+from toolsearchd.system.peer import Peer
 
 LIMITS = Limits()
 CASES = [

@@ -8,11 +8,11 @@ import trio
 from mcp_types import JSONRPCNotification
 
 from tests.actors.door_session import Catalog, open_door
-from toolsearchd.actors.stream import PeerStream
 from toolsearchd.doors.client_side import ClientSide
 from toolsearchd.doors.wire import Charges, MessageSink
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
+from toolsearchd.system.stream import PeerStream
 from toolsearchd.upstream.asking import Waiting
 
 LIMITS = Limits()

@@ -11,11 +11,11 @@ import trio
 
 from tests.actors.upstream_world import until
 from tests.servers.zoo import zoo
-from toolsearchd import guard
 from toolsearchd.app import Daemon, Places
 from toolsearchd.errors import ToolsearchdError
-from toolsearchd.guard import guarded
 from toolsearchd.protocol.framing import FrameDecoder, encode_frame
+from toolsearchd.system import guard
+from toolsearchd.system.guard import guarded
 
 ECHO = {"name": "mcp__steady__echo", "arguments": {"text": "hi"}}
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from toolsearchd.actors.lineage import Process, are_related, lineage
+from toolsearchd.system.ancestry import Process, are_related, lineage
 
 UID = os.getuid()
 

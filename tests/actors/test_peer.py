@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from toolsearchd.actors.peer import ancestors, identify
+from toolsearchd.system.peer import ancestors, identify
 
 
 @pytest.fixture

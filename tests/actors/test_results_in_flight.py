@@ -17,7 +17,6 @@ from toolsearchd.actors.desktop import Desktop
 from toolsearchd.actors.dispatcher import Dispatcher
 from toolsearchd.actors.hooks import Hooks
 from toolsearchd.actors.journal import Journal
-from toolsearchd.actors.peer import Peer
 from toolsearchd.actors.permits import Permits
 from toolsearchd.actors.spill import Spill
 from toolsearchd.catalog.definition import decode_definition
@@ -29,6 +28,7 @@ from toolsearchd.dispatch.entry import Batch
 from toolsearchd.dispatch.queue import Queue
 from toolsearchd.dispatch.shapes import CallRequest
 from toolsearchd.limits import Limits
+from toolsearchd.system.peer import Peer
 from toolsearchd.upstream.calls import Calls
 
 LIMITS = Limits()

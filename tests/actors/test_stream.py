@@ -6,8 +6,8 @@ import msgspec
 import pytest
 import trio
 
-from toolsearchd.actors.stream import PeerStalledError, PeerStream
 from toolsearchd.limits import Limits
+from toolsearchd.system.stream import PeerStalledError, PeerStream
 
 
 @pytest.fixture

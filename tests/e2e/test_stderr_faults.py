@@ -83,7 +83,7 @@ def test_an_error_at_the_start_is_written_before_the_end(tmp_path):
 
 def test_a_crash_is_written_before_the_end(tmp_path):
     code = (
-        "from toolsearchd.actors.stderr_writer import StderrWriter\n"
+        "from toolsearchd.system.stderr_writer import StderrWriter\n"
         "StderrWriter().start()\n"
         "raise RuntimeError('planted')\n"
     )

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolsearchd.actors.descriptors import OWN, PER_SERVER, PER_SESSION, fit
 from toolsearchd.limits import Limits
+from toolsearchd.system.descriptors import OWN, PER_SERVER, PER_SESSION, fit
 
 
 @given(st.integers(2, 4096), st.integers(1, 2000), st.integers(1, 2000))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from toolsearchd.guard import guarded
+from toolsearchd.system.guard import guarded
 
 Subscriber = Callable[[dict[str, Any]], None]
 

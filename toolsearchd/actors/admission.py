@@ -16,7 +16,6 @@ from toolsearchd.actors.account import Account
 from toolsearchd.actors.approver import Approver, Permit
 from toolsearchd.actors.hooks import Hooks
 from toolsearchd.actors.journal import Journal
-from toolsearchd.actors.peer import Peer
 from toolsearchd.catalog.model import Tool
 from toolsearchd.config.model import ServerSpec
 from toolsearchd.config.settings import Settings
@@ -29,6 +28,7 @@ from toolsearchd.dispatch.queue import Queue
 from toolsearchd.dispatch.shapes import CallRequest, Rules
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
+from toolsearchd.system.peer import Peer
 
 _NAME_CHARS = 128  # of a name that a model made up
 _WITHDRAWN = ToolsearchdError(

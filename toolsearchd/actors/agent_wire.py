@@ -16,18 +16,13 @@ from typing import Any
 
 import trio
 
-from toolsearchd import guard
-from toolsearchd.actors.peer import Peer
 from toolsearchd.actors.sender import OnProgress
 from toolsearchd.actors.session import Session
 from toolsearchd.actors.sessions import Sessions
-from toolsearchd.actors.slices import Slices
-from toolsearchd.actors.stream import PeerStalledError, PeerStream
 from toolsearchd.disclosure.gate import clean_error
 from toolsearchd.disclosure.sanitise import clipped
 from toolsearchd.dispatch.entry import Entry
 from toolsearchd.errors import ToolsearchdError
-from toolsearchd.guard import guarded
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.connection import AgentConnection, Refusal, error_frame, event_frame
 from toolsearchd.protocol.messages import (
@@ -49,6 +44,11 @@ from toolsearchd.protocol.messages import (
     Tools,
     Use,
 )
+from toolsearchd.system import guard
+from toolsearchd.system.guard import guarded
+from toolsearchd.system.pacing import Slices
+from toolsearchd.system.peer import Peer
+from toolsearchd.system.stream import PeerStalledError, PeerStream
 
 log = logging.getLogger(__name__)
 

@@ -19,17 +19,17 @@ import trio
 from toolsearchd.actors.activity import Activity
 from toolsearchd.actors.desktop import Desktop
 from toolsearchd.actors.journal import Journal
-from toolsearchd.actors.lineage import Process, are_related, lineage
-from toolsearchd.actors.peer import Peer
 from toolsearchd.actors.permits import Permits
 from toolsearchd.actors.prompts import notice, shown_permit, shown_prompt
 from toolsearchd.config.settings import Settings
 from toolsearchd.dispatch.approvals import Answer, Approvals
 from toolsearchd.dispatch.prompt import Binding, Now, Prompt, PromptState, Question
 from toolsearchd.errors import ToolsearchdError
-from toolsearchd.guard import guarded
 from toolsearchd.limits import Limits
 from toolsearchd.protocol import messages
+from toolsearchd.system.ancestry import Process, are_related, lineage
+from toolsearchd.system.guard import guarded
+from toolsearchd.system.peer import Peer
 
 log = logging.getLogger(__name__)
 

@@ -15,7 +15,6 @@ from typing import Any
 import msgspec
 import trio
 
-from toolsearchd.actors.slices import Slices
 from toolsearchd.actors.worker import Worker, WorkerError
 from toolsearchd.catalog.compile import SnapshotCompile
 from toolsearchd.catalog.model import Source
@@ -23,6 +22,7 @@ from toolsearchd.catalog.snapshot import Snapshot
 from toolsearchd.index.analyzer import Analyzer, make_analyzer
 from toolsearchd.index.document import Analysis
 from toolsearchd.limits import Limits
+from toolsearchd.system.pacing import Slices
 from toolsearchd.worker import AnalyseDocuments
 
 log = logging.getLogger(__name__)

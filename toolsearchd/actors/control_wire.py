@@ -17,16 +17,16 @@ from typing import Any
 
 import trio
 
-from toolsearchd import guard
 from toolsearchd.actors.activity import Activity
 from toolsearchd.actors.approver import Approver, Person
-from toolsearchd.actors.peer import Peer
-from toolsearchd.actors.stream import PeerStalledError, PeerStream
 from toolsearchd.disclosure.gate import clean_error, clean_told
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.connection import ControlConnection, Refusal, event_frame
 from toolsearchd.protocol.messages import ControlRequest, Watch
+from toolsearchd.system import guard
+from toolsearchd.system.peer import Peer
+from toolsearchd.system.stream import PeerStalledError, PeerStream
 
 log = logging.getLogger(__name__)
 

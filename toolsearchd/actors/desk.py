@@ -26,8 +26,8 @@ from toolsearchd.catalog.model import Source
 from toolsearchd.config.model import MEND
 from toolsearchd.disclosure.tokens import VOCABULARIES
 from toolsearchd.errors import ToolsearchdError
-from toolsearchd.guard import bugs
 from toolsearchd.protocol import messages
+from toolsearchd.system.guard import bugs
 
 _SHOWN = 20  # of findings of one kind: a screen or two
 

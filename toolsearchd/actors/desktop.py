@@ -13,8 +13,8 @@ from collections.abc import Mapping
 
 import trio
 
-from toolsearchd.guard import guarded
 from toolsearchd.system import children
+from toolsearchd.system.guard import guarded
 from toolsearchd.system.marker import command_environment
 
 log = logging.getLogger(__name__)

@@ -16,7 +16,6 @@ from typing import Any
 import msgspec
 import trio
 
-from toolsearchd import guard
 from toolsearchd.actors.activity import Activity
 from toolsearchd.actors.admission import Admission, Caller, Passage, Upstream, refused
 from toolsearchd.actors.approver import Approver
@@ -31,9 +30,10 @@ from toolsearchd.dispatch.parallel import Footprint, may_join
 from toolsearchd.dispatch.queue import INDETERMINATE_BY_STOP, Queue
 from toolsearchd.dispatch.shapes import CallRequest
 from toolsearchd.errors import ToolsearchdError
-from toolsearchd.guard import guarded
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.framing import is_carried
+from toolsearchd.system import guard
+from toolsearchd.system.guard import guarded
 from toolsearchd.values import representable
 
 _ENDED_AT_ONCE = 16  # of stopped entries, recorded in one go

@@ -10,7 +10,6 @@ from typing import Any
 
 import msgspec
 
-from toolsearchd.actors.slices import Slices
 from toolsearchd.catalog.compile import document_of
 from toolsearchd.catalog.model import Source, Tool
 from toolsearchd.catalog.snapshot import Snapshot
@@ -18,6 +17,7 @@ from toolsearchd.index.findability import Finder, HardToFind
 from toolsearchd.index.lexicon import Lexicon
 from toolsearchd.index.ranker import DefaultSearcher
 from toolsearchd.limits import Limits
+from toolsearchd.system.pacing import Slices
 
 _SHOWN_BEFORE = 3
 _GLOB_CHARS = re.compile(r"([*?[])")

@@ -17,7 +17,6 @@ import trio
 
 from toolsearchd.actors.cataloger import Cataloger
 from toolsearchd.actors.overlays import Overlays
-from toolsearchd.actors.slices import Slices
 from toolsearchd.actors.token_counts import TokenCounts
 from toolsearchd.actors.worker import WorkerError
 from toolsearchd.catalog.grant import Grant
@@ -30,10 +29,11 @@ from toolsearchd.disclosure.listing_steps import Count
 from toolsearchd.disclosure.texts import OwnTexts, ToolTexts
 from toolsearchd.disclosure.tokens import UncountedError, encoding_for, estimate_tokens, is_estimated
 from toolsearchd.disclosure.view import Assembled, View
-from toolsearchd.guard import guarded
 from toolsearchd.index.lexicon import Lexicon
 from toolsearchd.index.recent import Cache
 from toolsearchd.limits import Limits
+from toolsearchd.system.guard import guarded
+from toolsearchd.system.pacing import Slices
 
 log = logging.getLogger(__name__)
 

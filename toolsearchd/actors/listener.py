@@ -14,11 +14,11 @@ from collections.abc import Awaitable, Callable
 
 import trio
 
-from toolsearchd import guard
-from toolsearchd.actors.peer import Peer, identify
 from toolsearchd.actors.runtime_dir import RuntimeDir
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.protocol.connection import error_frame
+from toolsearchd.system import guard
+from toolsearchd.system.peer import Peer, identify
 
 log = logging.getLogger(__name__)
 

@@ -15,11 +15,10 @@ from collections.abc import Iterable
 
 import trio
 
-from toolsearchd import guard
 from toolsearchd.disclosure.sanitise import plain_line
-from toolsearchd.guard import guarded
 from toolsearchd.limits import Limits
-from toolsearchd.system import children, looks, processes
+from toolsearchd.system import children, guard, looks, processes
+from toolsearchd.system.guard import guarded
 from toolsearchd.system.marker import Mark, mark_in
 from toolsearchd.system.processes import Process, Table
 

@@ -10,14 +10,14 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from toolsearchd.actors.slices import Slices
 from toolsearchd.catalog.compile import MemoKey, SnapshotCompile
 from toolsearchd.catalog.model import Definition, Source
 from toolsearchd.catalog.snapshot import Snapshot
-from toolsearchd.guard import guarded
 from toolsearchd.index.analyzer import Analyzer, make_analyzer
 from toolsearchd.index.document import Analysis
 from toolsearchd.limits import Limits
+from toolsearchd.system.guard import guarded
+from toolsearchd.system.pacing import Slices
 
 _KEPT_WORDS = 4_096  # read by the owners' analyzers: a session's 30 tools have some hundred
 SOURCE_NAME = "plugin"  # how listings and search call an agent's own tools

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import msgspec
 
-from toolsearchd.actors.private_file import read_private, write_private
 from toolsearchd.dispatch.prompt import Standing
+from toolsearchd.system.state_file import read_private, write_private
 
 log = logging.getLogger(__name__)
 

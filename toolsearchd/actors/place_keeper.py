@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 
 import trio
 
-from toolsearchd.actors.claim import Claim
 from toolsearchd.actors.listener import Listener
 from toolsearchd.actors.runtime_dir import RuntimeDir
 from toolsearchd.errors import ToolsearchdError
+from toolsearchd.system.claim import Claim
 
 log = logging.getLogger(__name__)
 

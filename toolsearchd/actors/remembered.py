@@ -11,7 +11,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Literal
 
-from toolsearchd.actors.private_file import read_private, write_private
+from toolsearchd.system.state_file import read_private, write_private
 
 log = logging.getLogger(__name__)
 

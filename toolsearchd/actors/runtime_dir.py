@@ -12,8 +12,8 @@ import stat
 import struct
 from pathlib import Path
 
-from toolsearchd.actors.claim import Claim
 from toolsearchd.errors import ToolsearchdError
+from toolsearchd.system.claim import Claim
 
 BACKLOG = 128
 LISTEN_FDS_START = 3  # sd_listen_fds(3)

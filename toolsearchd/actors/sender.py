@@ -12,7 +12,6 @@ from typing import Any
 
 import trio
 
-from toolsearchd import guard
 from toolsearchd.actors.account import Claim
 from toolsearchd.actors.admission import Admission, Passage, Upstream, refused
 from toolsearchd.actors.hooks import Hooks
@@ -23,8 +22,9 @@ from toolsearchd.dispatch.entry import Entry, EntryState, Outcome
 from toolsearchd.dispatch.queue import INDETERMINATE_BY_STOP
 from toolsearchd.dispatch.shapes import CallRequest
 from toolsearchd.errors import ToolsearchdError
-from toolsearchd.guard import guarded
 from toolsearchd.limits import Limits
+from toolsearchd.system import guard
+from toolsearchd.system.guard import guarded
 
 _MESSAGE_CHARS = 2000  # of a tool's own words in an error
 

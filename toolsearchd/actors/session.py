@@ -18,7 +18,6 @@ from toolsearchd.actors.activity import Activity
 from toolsearchd.actors.approver import Approver
 from toolsearchd.actors.dispatcher import Deliver, Dispatcher
 from toolsearchd.actors.evaluator import Evaluator, ViewKey
-from toolsearchd.actors.peer import Peer
 from toolsearchd.actors.sender import OnProgress
 from toolsearchd.actors.shelf import Shelf
 from toolsearchd.actors.standing import Standing, Told, check_own_name
@@ -38,6 +37,7 @@ from toolsearchd.dispatch.shapes import Rules, parse_calls
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.messages import Hello
+from toolsearchd.system.peer import Peer
 
 KeyOf = Callable[[Standing, Told], tuple[ViewKey, Choice]]
 

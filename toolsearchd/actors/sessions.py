@@ -14,7 +14,6 @@ from toolsearchd.actors.activity import Activity
 from toolsearchd.actors.approver import Approver
 from toolsearchd.actors.dispatcher import Dispatcher
 from toolsearchd.actors.evaluator import Evaluator
-from toolsearchd.actors.peer import Peer
 from toolsearchd.actors.session import Session
 from toolsearchd.actors.standing import Standing, Told, checked_hello, key_of, standing_of
 from toolsearchd.config.settings import Settings
@@ -22,9 +21,10 @@ from toolsearchd.disclosure.dialects import DIALECTS
 from toolsearchd.disclosure.gate import clean_told
 from toolsearchd.disclosure.manifest import Manifest
 from toolsearchd.errors import ToolsearchdError
-from toolsearchd.guard import guarded
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.messages import PROTOCOL, Hello
+from toolsearchd.system.guard import guarded
+from toolsearchd.system.peer import Peer
 
 log = logging.getLogger(__name__)
 

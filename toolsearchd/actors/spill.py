@@ -21,7 +21,6 @@ import msgspec
 import trio
 
 from toolsearchd.actors.account import Claim
-from toolsearchd.actors.private_file import open_private
 from toolsearchd.disclosure.gate import clean_message
 from toolsearchd.disclosure.sanitise import clean_result
 from toolsearchd.dispatch.entry import Outcome, Parked
@@ -29,6 +28,7 @@ from toolsearchd.dispatch.results import clipped, text_bytes, whole_text
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.framing import ENCODING_ERRORS, is_carried
+from toolsearchd.system.state_file import open_private
 from toolsearchd.values import representable
 
 log = logging.getLogger(__name__)

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import trio
 
-from toolsearchd.actors.private_file import read_private, write_private
 from toolsearchd.actors.worker import Worker
 from toolsearchd.disclosure.tokens import VOCABULARIES, fingerprint, is_estimated, whole_characters
 from toolsearchd.disclosure.tokens_known import KnownCounts
+from toolsearchd.system.state_file import read_private, write_private
 from toolsearchd.worker import CountTokens
 
 log = logging.getLogger(__name__)

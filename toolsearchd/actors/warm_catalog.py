@@ -15,12 +15,12 @@ from typing import BinaryIO
 
 import trio
 
-from toolsearchd.actors.private_file import open_private, replacing
-from toolsearchd.actors.slices import Slices
 from toolsearchd.catalog.snapshot import Snapshot
 from toolsearchd.catalog.stored import dump_snapshot, load_snapshot
-from toolsearchd.guard import guarded
 from toolsearchd.limits import Limits
+from toolsearchd.system.guard import guarded
+from toolsearchd.system.pacing import Slices
+from toolsearchd.system.state_file import open_private, replacing
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 from toolsearchd.actors.files import NoRoomError, UnreadableError, is_blank, read_config
 from toolsearchd.config.document import problem_at
 from toolsearchd.config.model import Problem
-from toolsearchd.guard import guarded
+from toolsearchd.system.guard import guarded
 
 T = TypeVar("T")
 Parse = Callable[[str], tuple[T | None, tuple[Problem, ...]]]

@@ -13,10 +13,10 @@ import anyio
 import trio
 from mcp.shared.exceptions import MCPError
 
-from toolsearchd import guard
 from toolsearchd.disclosure.sanitise import plain_line, visible
 from toolsearchd.doors.mcp import Session
 from toolsearchd.errors import ToolsearchdError
+from toolsearchd.system import guard
 
 log = logging.getLogger(__name__)
 

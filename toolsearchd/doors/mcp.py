@@ -20,9 +20,9 @@ from toolsearchd.doors.offers import Servers
 from toolsearchd.doors.tools import View
 from toolsearchd.doors.watches import Watches
 from toolsearchd.errors import ToolsearchdError
-from toolsearchd.guard import guarded
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.messages import Hello
+from toolsearchd.system.guard import guarded
 
 
 class Account(Protocol):

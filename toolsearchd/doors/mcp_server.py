@@ -29,7 +29,7 @@ from mcp_types import (
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from toolsearchd import __version__, guard
+from toolsearchd import __version__
 from toolsearchd.doors.calls import PendingCall, Question
 from toolsearchd.doors.client_side import ClientSide
 from toolsearchd.doors.forms import Forms, has_form
@@ -45,8 +45,9 @@ from toolsearchd.doors.tools import DoorNames
 from toolsearchd.doors.watches import Watches
 from toolsearchd.doors.wire import Charges, MessageSink, MessageSource, RequestId
 from toolsearchd.errors import ToolsearchdError
-from toolsearchd.guard import guarded
 from toolsearchd.limits import Limits
+from toolsearchd.system import guard
+from toolsearchd.system.guard import guarded
 
 log = logging.getLogger(__name__)
 

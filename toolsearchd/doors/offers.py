@@ -14,11 +14,11 @@ from urllib.parse import quote, unquote
 
 import trio
 
-from toolsearchd import guard
 from toolsearchd.catalog.naming import door_name
 from toolsearchd.catalog.pages import Pages, json_bytes
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
+from toolsearchd.system import guard
 
 log = logging.getLogger(__name__)
 

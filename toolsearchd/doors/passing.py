@@ -52,8 +52,8 @@ from toolsearchd.doors.offers import (
 from toolsearchd.doors.revisions import carried_answer, carried_item
 from toolsearchd.doors.watches import Watch, Watches
 from toolsearchd.errors import ToolsearchdError
-from toolsearchd.guard import guarded
 from toolsearchd.limits import Limits
+from toolsearchd.system.guard import guarded
 
 log = logging.getLogger(__name__)
 

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import trio
 
-from toolsearchd import guard
 from toolsearchd.doors.calls import PendingCall, Question
 from toolsearchd.errors import ToolsearchdError
+from toolsearchd.system import guard
 
 _KEY = "question"  # one is asked at a time
 

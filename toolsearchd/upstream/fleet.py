@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import trio
 
-from toolsearchd import guard
 from toolsearchd.catalog.model import Source, SourceState
 from toolsearchd.catalog.naming import keeps
 from toolsearchd.config.model import ServerSpec
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
+from toolsearchd.system import guard
 from toolsearchd.upstream.asking import Client
 from toolsearchd.upstream.listing import Listing, listed_by, sift
 from toolsearchd.upstream.login_shell import is_bare, login_path

@@ -20,8 +20,8 @@ from toolsearchd.config.model import ServerSpec
 from toolsearchd.config.secret_values import secrets_of
 from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.errors import ToolsearchdError
-from toolsearchd.guard import guarded
 from toolsearchd.limits import Limits
+from toolsearchd.system.guard import guarded
 from toolsearchd.upstream.backoff import Backoff, Breaker
 from toolsearchd.upstream.calls import Calls
 from toolsearchd.upstream.kept_listing import KeptListing
