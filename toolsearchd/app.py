@@ -30,13 +30,10 @@ from toolsearchd.actors.heap import Heap
 from toolsearchd.actors.hooks import Hooks
 from toolsearchd.actors.journal import Journal
 from toolsearchd.actors.latecomers import import_later, import_rest
-from toolsearchd.actors.listener import Listener
 from toolsearchd.actors.manifest_files import ManifestFiles
 from toolsearchd.actors.notifier import Notifier
 from toolsearchd.actors.orphans import Orphans
 from toolsearchd.actors.permits import Permits
-from toolsearchd.actors.place_keeper import PlaceKeeper
-from toolsearchd.actors.runtime_dir import RuntimeDir, activated_sockets
 from toolsearchd.actors.sessions import Sessions
 from toolsearchd.actors.spill import Spill
 from toolsearchd.actors.standing import ENVIRONMENT
@@ -50,6 +47,9 @@ from toolsearchd.disclosure.precedence import check_disclosure
 from toolsearchd.doors.mcp import McpDoor
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.index.lexicon import default_lexicon
+from toolsearchd.sockets.listener import Listener
+from toolsearchd.sockets.place_keeper import PlaceKeeper
+from toolsearchd.sockets.runtime_dir import RuntimeDir, activated_sockets
 from toolsearchd.system import descriptors, guard
 from toolsearchd.system.claim import Claim
 from toolsearchd.system.guard import guarded

@@ -14,9 +14,9 @@ from collections.abc import Awaitable, Callable
 
 import trio
 
-from toolsearchd.actors.runtime_dir import RuntimeDir
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.protocol.connection import error_frame
+from toolsearchd.sockets.runtime_dir import RuntimeDir
 from toolsearchd.system import guard
 from toolsearchd.system.peer import Peer, identify
 

@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 
 import trio
 
-from toolsearchd.actors.listener import Listener
-from toolsearchd.actors.runtime_dir import RuntimeDir
 from toolsearchd.errors import ToolsearchdError
+from toolsearchd.sockets.listener import Listener
+from toolsearchd.sockets.runtime_dir import RuntimeDir
 from toolsearchd.system.claim import Claim
 
 log = logging.getLogger(__name__)

@@ -1,0 +1,1 @@
+"""Which sockets do we serve, and who holds their directory?"""
