@@ -50,7 +50,7 @@ HOMES = {
     "tiktoken": {"disclosure/tokens.py"},
     "snowballstemmer": {"index/"},
     "pyroaring": {"index/", "catalog/"},
-    "watchfiles": {"actors/watcher.py"},
+    "watchfiles": {"watching/watcher.py"},
     "jsonschema_rs": {"dispatch/"},
     "mcp": {"upstream/", "doors/"},
     "mcp_types": {"upstream/", "doors/"},

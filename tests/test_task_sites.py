@@ -14,9 +14,9 @@ CLIENT = "the client library, in the agent's process"
 # (file, what is started): why.
 UNGUARDED = {
     ("actors/dispatcher.py", "self._sender.run"): SINGLETON,
-    ("actors/watcher.py", "self._watch_directories"): SINGLETON,
-    ("actors/watcher.py", "self._sweep"): SINGLETON,
-    ("actors/watcher.py", "self._mark_dirty_after"): SINGLETON,
+    ("watching/watcher.py", "self._watch_directories"): SINGLETON,
+    ("watching/watcher.py", "self._sweep"): SINGLETON,
+    ("watching/watcher.py", "self._mark_dirty_after"): SINGLETON,
     ("app.py", "self._obey"): SINGLETON,
     ("app.py", "body"): "a singleton itself, as `Stages` starts it",
     ("actors/agent_wire.py", "stream.run_writer"): CONNECTION,

@@ -111,8 +111,8 @@ def _parse(argv: list[str] | None) -> argparse.Namespace:
 
 def _check_config(config_file: Path, state_dir: Path) -> int:
     """Prints the effective config (stdout) and the problems (stderr); 2 where one is an error."""
-    from toolsearchd.actors.watcher import check_config
     from toolsearchd.disclosure.sanitise import clean_line, clean_result
+    from toolsearchd.watching.watcher import check_config
 
     text, problems = check_config(config_file, state_dir)
     print(clean_result(text), end="")

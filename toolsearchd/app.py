@@ -30,7 +30,6 @@ from toolsearchd.actors.heap import Heap
 from toolsearchd.actors.hooks import Hooks
 from toolsearchd.actors.journal import Journal
 from toolsearchd.actors.latecomers import import_later, import_rest
-from toolsearchd.actors.manifest_files import ManifestFiles
 from toolsearchd.actors.notifier import Notifier
 from toolsearchd.actors.orphans import Orphans
 from toolsearchd.actors.permits import Permits
@@ -39,7 +38,6 @@ from toolsearchd.actors.spill import Spill
 from toolsearchd.actors.standing import ENVIRONMENT
 from toolsearchd.actors.token_counts import TokenCounts
 from toolsearchd.actors.warm_catalog import WarmCatalog
-from toolsearchd.actors.watcher import Watcher
 from toolsearchd.actors.worker import Worker
 from toolsearchd.catalog.model import Source
 from toolsearchd.config.settings import Settings
@@ -56,6 +54,8 @@ from toolsearchd.system.guard import guarded
 from toolsearchd.system.stderr_writer import StderrWriter
 from toolsearchd.upstream.fleet import Fleet
 from toolsearchd.upstream.sdk import load_sdk
+from toolsearchd.watching.manifest_files import ManifestFiles
+from toolsearchd.watching.watcher import Watcher
 
 log = logging.getLogger(__name__)
 

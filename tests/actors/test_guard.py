@@ -320,7 +320,7 @@ async def test_keeping_a_server(world, monkeypatch, name):
 
 async def test_reading_a_file(world, monkeypatch, tmp_path):
     """The last good state of that file stands, and the file is told of."""
-    monkeypatch.setattr("toolsearchd.actors.client_file.ClientFile.parse", broken)
+    monkeypatch.setattr("toolsearchd.watching.client_file.ClientFile.parse", broken)
     file = tmp_path / "mcp.json"
     file.write_text(file.read_text() + "\n")
     world.daemon.watcher.load_now()

@@ -11,8 +11,8 @@ import pytest
 import trio
 import yaml
 
-from toolsearchd.actors.files import watch_points
-from toolsearchd.actors.watcher import Watcher
+from toolsearchd.watching.files import watch_points
+from toolsearchd.watching.watcher import Watcher
 
 LIMITS = {"settle_s": 0.02, "sweep_s": 600, "deleted_grace_s": 0.4}  # events alone must do
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolsearchd.actors.watcher import Watcher
 from toolsearchd.dispatch.policy import decide
+from toolsearchd.watching.watcher import Watcher
 
 
 def config(default):

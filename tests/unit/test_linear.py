@@ -56,7 +56,7 @@ MORE = {
 
 # Modules that take texts apart and are in no row, and why.
 UNMEASURED = {
-    "actors/files.py": "whether there is a sign that is no blank: the first one ends the search",
+    "watching/files.py": "whether there is a sign that is no blank: the first one ends the search",
     "actors/journal.py": "names of its own files, of 255 bytes at most",
     "config/choices.py": "a message of the decoder, of one line",
     "actors/doctor.py": "globs that a person wrote, shown again",

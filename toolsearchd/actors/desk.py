@@ -17,17 +17,17 @@ from toolsearchd import __version__
 from toolsearchd.actors.cataloger import Cataloger
 from toolsearchd.actors.evaluator import Evaluator
 from toolsearchd.actors.journal import Journal
-from toolsearchd.actors.manifest_files import ManifestFiles
 from toolsearchd.actors.orphans import Orphans
 from toolsearchd.actors.sessions import Sessions
 from toolsearchd.actors.standing import profile_findings
-from toolsearchd.actors.watcher import Watcher
 from toolsearchd.catalog.model import Source
 from toolsearchd.config.model import MEND
 from toolsearchd.disclosure.tokens import VOCABULARIES
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.protocol import messages
 from toolsearchd.system.guard import bugs
+from toolsearchd.watching.manifest_files import ManifestFiles
+from toolsearchd.watching.watcher import Watcher
 
 _SHOWN = 20  # of findings of one kind: a screen or two
 

@@ -8,10 +8,10 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from toolsearchd.actors.files import NoRoomError, UnreadableError, is_blank, read_config
 from toolsearchd.config.document import problem_at
 from toolsearchd.config.model import Problem
 from toolsearchd.system.guard import guarded
+from toolsearchd.watching.files import NoRoomError, UnreadableError, is_blank, read_config
 
 T = TypeVar("T")
 Parse = Callable[[str], tuple[T | None, tuple[Problem, ...]]]

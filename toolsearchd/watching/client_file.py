@@ -7,11 +7,11 @@ from pathlib import Path
 
 import msgspec
 
-from toolsearchd.actors.watched_file import WatchedFile
 from toolsearchd.config.expand import ExpandContext
 from toolsearchd.config.install.moved import read_moved
 from toolsearchd.config.model import Problem, ServerSpec
 from toolsearchd.config.sources import Format, Parsed
+from toolsearchd.watching.watched_file import WatchedFile
 
 
 class ClientFile:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from toolsearchd.actors.remembered import ConfigMemory, Word
-from toolsearchd.actors.watched_file import WatchedFile
 from toolsearchd.config.model import MEND, Problem
 from toolsearchd.config.settings import Settings, load_settings
 from toolsearchd.disclosure.sanitise import excerpt
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
+from toolsearchd.watching.remembered import ConfigMemory, Word
+from toolsearchd.watching.watched_file import WatchedFile
 
 _NOTHING = Settings(sources=())
 _REFUSED = "nothing of it is in force: no server is started, every call is refused"

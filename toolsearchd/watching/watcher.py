@@ -19,12 +19,6 @@ from typing import Any
 
 import trio
 
-from toolsearchd.actors.client_file import ClientFile
-from toolsearchd.actors.files import WatchPoints, watch_points
-from toolsearchd.actors.own_config import OwnConfig
-from toolsearchd.actors.remembered import ConfigMemory, digest_key
-from toolsearchd.actors.watched_file import WatchedFile
-from toolsearchd.actors.word_files import WordFiles
 from toolsearchd.config.document import problem_at
 from toolsearchd.config.environment import parse_environment
 from toolsearchd.config.expand import ExpandContext
@@ -37,6 +31,12 @@ from toolsearchd.config.sources import FORMATS, Format, format_of
 from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.index.lexicon import Lexicon
+from toolsearchd.watching.client_file import ClientFile
+from toolsearchd.watching.files import WatchPoints, watch_points
+from toolsearchd.watching.own_config import OwnConfig
+from toolsearchd.watching.remembered import ConfigMemory, digest_key
+from toolsearchd.watching.watched_file import WatchedFile
+from toolsearchd.watching.word_files import WordFiles
 
 log = logging.getLogger(__name__)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
-from toolsearchd.actors.files import UnreadableError, read_config
 from toolsearchd.disclosure.manifest import Manifest, decode_manifest, shipped_manifests
+from toolsearchd.watching.files import UnreadableError, read_config
 
 log = logging.getLogger(__name__)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from toolsearchd.actors.watched_file import Parse, WatchedFile
 from toolsearchd.config.model import Problem
 from toolsearchd.config.tool_search import LISTS, LexiconFiles
 from toolsearchd.config.word_list import parse_word_list
 from toolsearchd.index.lexicon import Lexicon, default_lexicon, own_lexicon
 from toolsearchd.limits import Limits
+from toolsearchd.watching.watched_file import Parse, WatchedFile
 
 
 class WordFiles:

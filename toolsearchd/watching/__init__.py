@@ -1,0 +1,1 @@
+"""Which files changed, and what did each say when it was last good?"""
