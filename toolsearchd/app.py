@@ -20,12 +20,10 @@ from toolsearchd.actors.activity import Activity
 from toolsearchd.actors.admission import Admission
 from toolsearchd.actors.agent_wire import AgentWire
 from toolsearchd.actors.approver import Approver
-from toolsearchd.actors.cataloger import Cataloger
 from toolsearchd.actors.control_wire import ControlWire
 from toolsearchd.actors.desk import ControlDesk
 from toolsearchd.actors.desktop import Desktop
 from toolsearchd.actors.dispatcher import Dispatcher
-from toolsearchd.actors.evaluator import Evaluator
 from toolsearchd.actors.heap import Heap
 from toolsearchd.actors.hooks import Hooks
 from toolsearchd.actors.journal import Journal
@@ -36,15 +34,17 @@ from toolsearchd.actors.permits import Permits
 from toolsearchd.actors.sessions import Sessions
 from toolsearchd.actors.spill import Spill
 from toolsearchd.actors.standing import ENVIRONMENT
-from toolsearchd.actors.token_counts import TokenCounts
-from toolsearchd.actors.warm_catalog import WarmCatalog
-from toolsearchd.actors.worker import Worker
 from toolsearchd.catalog.model import Source
 from toolsearchd.config.settings import Settings
 from toolsearchd.disclosure.precedence import check_disclosure
 from toolsearchd.doors.mcp import McpDoor
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.index.lexicon import default_lexicon
+from toolsearchd.live.cataloger import Cataloger
+from toolsearchd.live.evaluator import Evaluator
+from toolsearchd.live.token_counts import TokenCounts
+from toolsearchd.live.warm_catalog import WarmCatalog
+from toolsearchd.live.worker import Worker
 from toolsearchd.sockets.listener import Listener
 from toolsearchd.sockets.place_keeper import PlaceKeeper
 from toolsearchd.sockets.runtime_dir import RuntimeDir, activated_sockets
@@ -67,7 +67,7 @@ LATER = (
     *("toolsearchd.dispatch.schema", "toolsearchd.dispatch.bounds", "toolsearchd.dispatch.coerce"),
     *("toolsearchd.dispatch.coerce_hermes", "toolsearchd.dispatch.validate"),
     *("toolsearchd.dispatch.mismatch", "toolsearchd.dispatch.arguments"),
-    *("toolsearchd.index.explain", "toolsearchd.disclosure.explanation", "toolsearchd.actors.doctor"),
+    *("toolsearchd.index.explain", "toolsearchd.disclosure.explanation", "toolsearchd.live.findability"),
     *("toolsearchd.disclosure.dialects.hermes_v1", "toolsearchd.disclosure.dialects.deepagents"),
     *("toolsearchd.disclosure.dialects.openclaw_catalog", "toolsearchd.disclosure.dialects.openclaw_replies"),
     *("toolsearchd.disclosure.dialects.openclaw", "toolsearchd.disclosure.tokens_report"),

@@ -4,12 +4,12 @@ import msgspec
 import trio
 
 from tests.bench.catalog import perturbed_tools
-from toolsearchd.actors.cataloger import Cataloger
-from toolsearchd.actors.worker import Worker
 from toolsearchd.catalog.definition import decode_definition
 from toolsearchd.catalog.model import Source
 from toolsearchd.catalog.snapshot import Snapshot
 from toolsearchd.limits import Limits
+from toolsearchd.live.cataloger import Cataloger
+from toolsearchd.live.worker import Worker
 
 TOOLS = 5_000
 

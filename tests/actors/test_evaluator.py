@@ -6,15 +6,15 @@ import trio
 import trio.testing
 
 from tests.unit.disclosure_catalog import GITHUB, SLACK, exact
-from toolsearchd.actors.cataloger import Cataloger
-from toolsearchd.actors.evaluator import Evaluator, ViewKey
-from toolsearchd.actors.worker import WorkerError
 from toolsearchd.catalog.grant import Grant
 from toolsearchd.catalog.snapshot import Snapshot
 from toolsearchd.config.settings import Settings
 from toolsearchd.disclosure.tokens_known import KnownCounts
 from toolsearchd.index.lexicon import default_lexicon
 from toolsearchd.limits import Limits
+from toolsearchd.live.cataloger import Cataloger
+from toolsearchd.live.evaluator import Evaluator, ViewKey
+from toolsearchd.live.worker import WorkerError
 
 KEY = ViewKey(grant=Grant(), dialect="default", context_length=200_000)
 

@@ -3,8 +3,8 @@
 import trio
 
 from tests.unit.disclosure_catalog import GITHUB, SLACK, snapshot, source
-from toolsearchd.actors.overlays import Overlays
 from toolsearchd.limits import Limits
+from toolsearchd.live.overlays import Overlays
 
 WORDS = {"weather": "Tell the weather", "stars": "Draw the sky"}
 OWN = source("own", WORDS).definitions

@@ -6,10 +6,10 @@ import os
 import pytest
 import trio
 
-from toolsearchd.actors.token_counts import TokenCounts
-from toolsearchd.actors.worker import Worker, WorkerError
 from toolsearchd.disclosure.tokens import VOCABULARIES, count_tokens
 from toolsearchd.limits import Limits
+from toolsearchd.live.token_counts import TokenCounts
+from toolsearchd.live.worker import Worker, WorkerError
 
 TEXTS = ["create an issue", "<|endoftext|> " * 5, "a" * 10_000, "图像\n", "\ud800 half"]
 

@@ -9,9 +9,6 @@ import trio
 
 from tests.bench.own_tools import fresh_tools
 from tests.unit.disclosure_catalog import GITHUB, SLACK
-from toolsearchd.actors.cataloger import Cataloger
-from toolsearchd.actors.evaluator import Evaluator, ViewKey
-from toolsearchd.actors.token_counts import TokenCounts
 from toolsearchd.catalog.grant import Grant
 from toolsearchd.catalog.snapshot import Snapshot
 from toolsearchd.config.settings import Settings
@@ -21,6 +18,9 @@ from toolsearchd.disclosure.own_tools import sort_own_tools
 from toolsearchd.index.lexicon import default_lexicon
 from toolsearchd.index.recent import Cache
 from toolsearchd.limits import Limits
+from toolsearchd.live.cataloger import Cataloger
+from toolsearchd.live.evaluator import Evaluator, ViewKey
+from toolsearchd.live.token_counts import TokenCounts
 
 KEY = ViewKey(grant=Grant(), dialect="default", context_length=200_000)
 LIMITS = msgspec.structs.replace(Limits(), assembled_bytes=200_000, kept_views=5)

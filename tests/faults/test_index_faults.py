@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from tests.daemon import DaemonProcess, wait_until
 from tests.servers.zoo import zoo
 from tests.wire import agent
-from toolsearchd.actors.doctor import findability
 from toolsearchd.catalog.compile import compile_snapshot
 from toolsearchd.catalog.definition import decode_definition
 from toolsearchd.catalog.model import Source
@@ -25,6 +24,7 @@ from toolsearchd.index.lexicon import default_lexicon
 from toolsearchd.index.scope import Scope
 from toolsearchd.index.searcher import make_searcher
 from toolsearchd.limits import Limits
+from toolsearchd.live.findability import findability
 
 LIMITS = Limits()
 

@@ -59,7 +59,7 @@ UNMEASURED = {
     "watching/files.py": "whether there is a sign that is no blank: the first one ends the search",
     "actors/journal.py": "names of its own files, of 255 bytes at most",
     "config/choices.py": "a message of the decoder, of one line",
-    "actors/doctor.py": "globs that a person wrote, shown again",
+    "live/findability.py": "globs that a person wrote, shown again",
     "config/openclaw.py": "one address, matched once from its beginning",
     "ctl/demo.py": "what the daemon wrote",
     "ctl/installation.py": "a difference of two files, for a person who waits for it",

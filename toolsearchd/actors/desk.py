@@ -14,8 +14,6 @@ import msgspec
 import trio
 
 from toolsearchd import __version__
-from toolsearchd.actors.cataloger import Cataloger
-from toolsearchd.actors.evaluator import Evaluator
 from toolsearchd.actors.journal import Journal
 from toolsearchd.actors.orphans import Orphans
 from toolsearchd.actors.sessions import Sessions
@@ -24,6 +22,8 @@ from toolsearchd.catalog.model import Source
 from toolsearchd.config.model import MEND
 from toolsearchd.disclosure.tokens import VOCABULARIES
 from toolsearchd.errors import ToolsearchdError
+from toolsearchd.live.cataloger import Cataloger
+from toolsearchd.live.evaluator import Evaluator
 from toolsearchd.protocol import messages
 from toolsearchd.system.guard import bugs
 from toolsearchd.watching.manifest_files import ManifestFiles
@@ -166,7 +166,7 @@ class ControlDesk:
 
     async def doctor(self) -> dict[str, Any]:
         """Everything odd, with the mend. Takes seconds in a large catalog, in slices."""
-        from toolsearchd.actors.doctor import findability  # `app` has it loaded after the start
+        from toolsearchd.live.findability import findability  # `app` has it loaded after the start
 
         found: list[dict[str, Any]] = [*self.findings()]
         if self._watcher.settings.tool_search.ranker == "default":

@@ -17,7 +17,6 @@ from toolsearchd.actors.account import Account
 from toolsearchd.actors.activity import Activity
 from toolsearchd.actors.approver import Approver
 from toolsearchd.actors.dispatcher import Deliver, Dispatcher
-from toolsearchd.actors.evaluator import Evaluator, ViewKey
 from toolsearchd.actors.sender import OnProgress
 from toolsearchd.actors.shelf import Shelf
 from toolsearchd.actors.standing import Standing, Told, check_own_name
@@ -36,6 +35,7 @@ from toolsearchd.dispatch.routing import check_door, check_name
 from toolsearchd.dispatch.shapes import Rules, parse_calls
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
+from toolsearchd.live.evaluator import Evaluator, ViewKey
 from toolsearchd.protocol.messages import Hello
 from toolsearchd.system.peer import Peer
 

@@ -13,7 +13,6 @@ from toolsearchd import __version__
 from toolsearchd.actors.activity import Activity
 from toolsearchd.actors.approver import Approver
 from toolsearchd.actors.dispatcher import Dispatcher
-from toolsearchd.actors.evaluator import Evaluator
 from toolsearchd.actors.session import Session
 from toolsearchd.actors.standing import Standing, Told, checked_hello, key_of, standing_of
 from toolsearchd.config.settings import Settings
@@ -22,6 +21,7 @@ from toolsearchd.disclosure.gate import clean_told
 from toolsearchd.disclosure.manifest import Manifest
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
+from toolsearchd.live.evaluator import Evaluator
 from toolsearchd.protocol.messages import PROTOCOL, Hello
 from toolsearchd.system.guard import guarded
 from toolsearchd.system.peer import Peer

@@ -7,7 +7,6 @@ from pathlib import PurePath
 
 import msgspec
 
-from toolsearchd.actors.evaluator import ViewKey
 from toolsearchd.catalog.grant import Grant
 from toolsearchd.config.openclaw import is_local_model
 from toolsearchd.config.profile import Profile
@@ -16,6 +15,7 @@ from toolsearchd.disclosure.manifest import Manifest, Model
 from toolsearchd.disclosure.precedence import Choice, choose
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
+from toolsearchd.live.evaluator import ViewKey
 from toolsearchd.protocol.messages import Hello
 
 DEFAULT_PROFILE = "default"

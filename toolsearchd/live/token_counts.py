@@ -12,9 +12,9 @@ from pathlib import Path
 
 import trio
 
-from toolsearchd.actors.worker import Worker
 from toolsearchd.disclosure.tokens import VOCABULARIES, fingerprint, is_estimated, whole_characters
 from toolsearchd.disclosure.tokens_known import KnownCounts
+from toolsearchd.live.worker import Worker
 from toolsearchd.system.state_file import read_private, write_private
 from toolsearchd.worker import CountTokens
 

@@ -15,13 +15,13 @@ from typing import Any
 import msgspec
 import trio
 
-from toolsearchd.actors.worker import Worker, WorkerError
 from toolsearchd.catalog.compile import SnapshotCompile
 from toolsearchd.catalog.model import Source
 from toolsearchd.catalog.snapshot import Snapshot
 from toolsearchd.index.analyzer import Analyzer, make_analyzer
 from toolsearchd.index.document import Analysis
 from toolsearchd.limits import Limits
+from toolsearchd.live.worker import Worker, WorkerError
 from toolsearchd.system.pacing import Slices
 from toolsearchd.worker import AnalyseDocuments
 

@@ -15,10 +15,6 @@ from typing import Any
 import msgspec
 import trio
 
-from toolsearchd.actors.cataloger import Cataloger
-from toolsearchd.actors.overlays import Overlays
-from toolsearchd.actors.token_counts import TokenCounts
-from toolsearchd.actors.worker import WorkerError
 from toolsearchd.catalog.grant import Grant
 from toolsearchd.catalog.model import Definition
 from toolsearchd.config.profile import settings_under
@@ -32,6 +28,10 @@ from toolsearchd.disclosure.view import Assembled, View
 from toolsearchd.index.lexicon import Lexicon
 from toolsearchd.index.recent import Cache
 from toolsearchd.limits import Limits
+from toolsearchd.live.cataloger import Cataloger
+from toolsearchd.live.overlays import Overlays
+from toolsearchd.live.token_counts import TokenCounts
+from toolsearchd.live.worker import WorkerError
 from toolsearchd.system.guard import guarded
 from toolsearchd.system.pacing import Slices
 
