@@ -13,7 +13,7 @@ CLIENT = "the client library, in the agent's process"
 
 # (file, what is started): why.
 UNGUARDED = {
-    ("actors/dispatcher.py", "self._sender.run"): SINGLETON,
+    ("calls/dispatcher.py", "self._sender.run"): SINGLETON,
     ("watching/watcher.py", "self._watch_directories"): SINGLETON,
     ("watching/watcher.py", "self._sweep"): SINGLETON,
     ("watching/watcher.py", "self._mark_dirty_after"): SINGLETON,
@@ -21,8 +21,8 @@ UNGUARDED = {
     ("app.py", "body"): "a singleton itself, as `Stages` starts it",
     ("actors/agent_wire.py", "stream.run_writer"): CONNECTION,
     ("actors/control_wire.py", "stream.run_writer"): CONNECTION,
-    ("actors/hooks.py", "write"): HOOK,
-    ("actors/hooks.py", "read"): HOOK,
+    ("calls/hooks.py", "write"): HOOK,
+    ("calls/hooks.py", "read"): HOOK,
     ("upstream/stdio.py", "self._read_until_exit"): LIFE,
     ("upstream/stdio.py", "self._write"): LIFE,
     ("upstream/stdio.py", "self._process.drain_stderr"): LIFE,
@@ -37,7 +37,7 @@ UNGUARDED = {
 }
 # Calls of that name that start no task here.
 OTHER = {
-    ("actors/sender.py", "passage.caller.queue.start"): "an entry's state",
+    ("calls/sender.py", "passage.caller.queue.start"): "an entry's state",
     ("app.py", "stages.start"): "as `Stages.start` does it",
     ("upstream/upstream.py", "ServerProcess.start"): "a process",
 }

@@ -16,24 +16,24 @@ from typing import Any
 import msgspec
 import trio
 
-from toolsearchd.actors.activity import Activity
-from toolsearchd.actors.admission import Admission
 from toolsearchd.actors.agent_wire import AgentWire
-from toolsearchd.actors.approver import Approver
 from toolsearchd.actors.control_wire import ControlWire
 from toolsearchd.actors.desk import ControlDesk
-from toolsearchd.actors.desktop import Desktop
-from toolsearchd.actors.dispatcher import Dispatcher
 from toolsearchd.actors.heap import Heap
-from toolsearchd.actors.hooks import Hooks
-from toolsearchd.actors.journal import Journal
 from toolsearchd.actors.latecomers import import_later, import_rest
 from toolsearchd.actors.notifier import Notifier
 from toolsearchd.actors.orphans import Orphans
-from toolsearchd.actors.permits import Permits
 from toolsearchd.actors.sessions import Sessions
-from toolsearchd.actors.spill import Spill
 from toolsearchd.actors.standing import ENVIRONMENT
+from toolsearchd.calls.activity import Activity
+from toolsearchd.calls.admission import Admission
+from toolsearchd.calls.approver import Approver
+from toolsearchd.calls.desktop import Desktop
+from toolsearchd.calls.dispatcher import Dispatcher
+from toolsearchd.calls.hooks import Hooks
+from toolsearchd.calls.journal import Journal
+from toolsearchd.calls.permits import Permits
+from toolsearchd.calls.spill import Spill
 from toolsearchd.catalog.model import Source
 from toolsearchd.config.settings import Settings
 from toolsearchd.disclosure.precedence import check_disclosure

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import trio
 
-from toolsearchd.actors.account import Account
+from toolsearchd.calls.account import Account
 from toolsearchd.catalog.definition import decode_definition
 from toolsearchd.catalog.model import Tool
 from toolsearchd.catalog.naming import near_names, public_name

@@ -12,16 +12,16 @@ import msgspec
 import pytest
 import trio
 
-from toolsearchd.actors.account import Account
-from toolsearchd.actors.activity import Activity
-from toolsearchd.actors.admission import Admission
-from toolsearchd.actors.approver import Approver
-from toolsearchd.actors.desktop import Desktop
-from toolsearchd.actors.dispatcher import Dispatcher
-from toolsearchd.actors.hooks import Hooks
-from toolsearchd.actors.journal import Journal
-from toolsearchd.actors.permits import Permits
-from toolsearchd.actors.spill import Spill
+from toolsearchd.calls.account import Account
+from toolsearchd.calls.activity import Activity
+from toolsearchd.calls.admission import Admission
+from toolsearchd.calls.approver import Approver
+from toolsearchd.calls.desktop import Desktop
+from toolsearchd.calls.dispatcher import Dispatcher
+from toolsearchd.calls.hooks import Hooks
+from toolsearchd.calls.journal import Journal
+from toolsearchd.calls.permits import Permits
+from toolsearchd.calls.spill import Spill
 from toolsearchd.catalog.definition import decode_definition
 from toolsearchd.catalog.model import Tool
 from toolsearchd.config.settings import Approval, Settings

@@ -6,8 +6,8 @@ import os
 import pytest
 from trio.testing import wait_all_tasks_blocked
 
-from toolsearchd.actors import desktop as module
-from toolsearchd.actors.desktop import Desktop
+from toolsearchd.calls import desktop as module
+from toolsearchd.calls.desktop import Desktop
 
 SHOW = '#!/bin/sh\nfor last; do :; done\nprintf \'%s\\0\' "$last" >> "$NOTICES"\n'
 

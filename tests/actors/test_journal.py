@@ -11,8 +11,8 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from toolsearchd.actors.journal import Journal
-from toolsearchd.actors.unanswered import read_unanswered
+from toolsearchd.calls.journal import Journal
+from toolsearchd.calls.unanswered import read_unanswered
 from toolsearchd.config.settings import Journal as JournalSettings
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits

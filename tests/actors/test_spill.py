@@ -6,7 +6,7 @@ import msgspec
 import pytest
 import trio
 
-from toolsearchd.actors.spill import Spill
+from toolsearchd.calls.spill import Spill
 from toolsearchd.dispatch.entry import Outcome
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits

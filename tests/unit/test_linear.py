@@ -57,7 +57,7 @@ MORE = {
 # Modules that take texts apart and are in no row, and why.
 UNMEASURED = {
     "watching/files.py": "whether there is a sign that is no blank: the first one ends the search",
-    "actors/journal.py": "names of its own files, of 255 bytes at most",
+    "calls/journal.py": "names of its own files, of 255 bytes at most",
     "config/choices.py": "a message of the decoder, of one line",
     "live/findability.py": "globs that a person wrote, shown again",
     "config/openclaw.py": "one address, matched once from its beginning",

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolsearchd.actors.unanswered import read_unanswered
+from toolsearchd.calls.unanswered import read_unanswered
 
 NOW = 1_800_000_000.0
 AT = "2027-01-15T08:00:00.000+00:00"  # NOW

@@ -16,9 +16,9 @@ from typing import Any
 
 import trio
 
-from toolsearchd.actors.sender import OnProgress
 from toolsearchd.actors.session import Session
 from toolsearchd.actors.sessions import Sessions
+from toolsearchd.calls.sender import OnProgress
 from toolsearchd.disclosure.gate import clean_error
 from toolsearchd.disclosure.sanitise import clipped
 from toolsearchd.dispatch.entry import Entry

@@ -17,8 +17,8 @@ from typing import Any
 
 import trio
 
-from toolsearchd.actors.activity import Activity
-from toolsearchd.actors.approver import Approver, Person
+from toolsearchd.calls.activity import Activity
+from toolsearchd.calls.approver import Approver, Person
 from toolsearchd.disclosure.gate import clean_error, clean_told
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits

@@ -14,10 +14,10 @@ import msgspec
 import trio
 
 from toolsearchd import __version__
-from toolsearchd.actors.journal import Journal
 from toolsearchd.actors.orphans import Orphans
 from toolsearchd.actors.sessions import Sessions
 from toolsearchd.actors.standing import profile_findings
+from toolsearchd.calls.journal import Journal
 from toolsearchd.catalog.model import Source
 from toolsearchd.config.model import MEND
 from toolsearchd.disclosure.tokens import VOCABULARIES

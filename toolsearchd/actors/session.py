@@ -13,13 +13,13 @@ from typing import Any
 
 import msgspec
 
-from toolsearchd.actors.account import Account
-from toolsearchd.actors.activity import Activity
-from toolsearchd.actors.approver import Approver
-from toolsearchd.actors.dispatcher import Deliver, Dispatcher
-from toolsearchd.actors.sender import OnProgress
 from toolsearchd.actors.shelf import Shelf
 from toolsearchd.actors.standing import Standing, Told, check_own_name
+from toolsearchd.calls.account import Account
+from toolsearchd.calls.activity import Activity
+from toolsearchd.calls.approver import Approver
+from toolsearchd.calls.dispatcher import Deliver, Dispatcher
+from toolsearchd.calls.sender import OnProgress
 from toolsearchd.catalog.model import Tool
 from toolsearchd.disclosure.described import Described
 from toolsearchd.disclosure.dialects import DIALECTS

@@ -10,11 +10,11 @@ from typing import Any
 import msgspec
 
 from toolsearchd import __version__
-from toolsearchd.actors.activity import Activity
-from toolsearchd.actors.approver import Approver
-from toolsearchd.actors.dispatcher import Dispatcher
 from toolsearchd.actors.session import Session
 from toolsearchd.actors.standing import Standing, Told, checked_hello, key_of, standing_of
+from toolsearchd.calls.activity import Activity
+from toolsearchd.calls.approver import Approver
+from toolsearchd.calls.dispatcher import Dispatcher
 from toolsearchd.config.settings import Settings
 from toolsearchd.disclosure.dialects import DIALECTS
 from toolsearchd.disclosure.gate import clean_told

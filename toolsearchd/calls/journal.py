@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import msgspec
 import trio
 
-from toolsearchd.actors.unanswered import ENDED, NAMED, NAMED_FOR_S, STARTED, Unanswered, read_unanswered
+from toolsearchd.calls.unanswered import ENDED, NAMED, NAMED_FOR_S, STARTED, Unanswered, read_unanswered
 from toolsearchd.config.settings import Journal as JournalSettings
 from toolsearchd.disclosure.gate import clean_told
 from toolsearchd.disclosure.sanitise import visible

@@ -12,10 +12,10 @@ from typing import Any, Protocol
 
 import msgspec
 
-from toolsearchd.actors.account import Account
-from toolsearchd.actors.approver import Approver, Permit
-from toolsearchd.actors.hooks import Hooks
-from toolsearchd.actors.journal import Journal
+from toolsearchd.calls.account import Account
+from toolsearchd.calls.approver import Approver, Permit
+from toolsearchd.calls.hooks import Hooks
+from toolsearchd.calls.journal import Journal
 from toolsearchd.catalog.model import Tool
 from toolsearchd.config.model import ServerSpec
 from toolsearchd.config.settings import Settings

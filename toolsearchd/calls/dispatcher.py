@@ -16,13 +16,13 @@ from typing import Any
 import msgspec
 import trio
 
-from toolsearchd.actors.activity import Activity
-from toolsearchd.actors.admission import Admission, Caller, Passage, Upstream, refused
-from toolsearchd.actors.approver import Approver
-from toolsearchd.actors.hooks import Hooks
-from toolsearchd.actors.journal import Journal
-from toolsearchd.actors.sender import OnProgress, Sender
-from toolsearchd.actors.spill import Spill
+from toolsearchd.calls.activity import Activity
+from toolsearchd.calls.admission import Admission, Caller, Passage, Upstream, refused
+from toolsearchd.calls.approver import Approver
+from toolsearchd.calls.hooks import Hooks
+from toolsearchd.calls.journal import Journal
+from toolsearchd.calls.sender import OnProgress, Sender
+from toolsearchd.calls.spill import Spill
 from toolsearchd.disclosure.sanitise import clean_json, clean_line
 from toolsearchd.dispatch.entry import Batch, Entry, EntryState, Outcome
 from toolsearchd.dispatch.failures import Failures

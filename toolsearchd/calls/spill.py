@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 import trio
 
-from toolsearchd.actors.account import Claim
+from toolsearchd.calls.account import Claim
 from toolsearchd.disclosure.gate import clean_message
 from toolsearchd.disclosure.sanitise import clean_result
 from toolsearchd.dispatch.entry import Outcome, Parked

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 import trio
 
-from toolsearchd.actors.activity import Activity
+from toolsearchd.calls.activity import Activity
 from toolsearchd.catalog.model import Tool
 from toolsearchd.config.secret_values import secrets_of_environment
 from toolsearchd.config.settings import Hook, Settings

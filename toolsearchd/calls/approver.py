@@ -16,11 +16,11 @@ from typing import Any, Protocol
 
 import trio
 
-from toolsearchd.actors.activity import Activity
-from toolsearchd.actors.desktop import Desktop
-from toolsearchd.actors.journal import Journal
-from toolsearchd.actors.permits import Permits
-from toolsearchd.actors.prompts import notice, shown_permit, shown_prompt
+from toolsearchd.calls.activity import Activity
+from toolsearchd.calls.desktop import Desktop
+from toolsearchd.calls.journal import Journal
+from toolsearchd.calls.permits import Permits
+from toolsearchd.calls.prompts import notice, shown_permit, shown_prompt
 from toolsearchd.config.settings import Settings
 from toolsearchd.dispatch.approvals import Answer, Approvals
 from toolsearchd.dispatch.prompt import Binding, Now, Prompt, PromptState, Question

@@ -12,10 +12,10 @@ from typing import Any
 
 import trio
 
-from toolsearchd.actors.account import Claim
-from toolsearchd.actors.admission import Admission, Passage, Upstream, refused
-from toolsearchd.actors.hooks import Hooks
-from toolsearchd.actors.spill import Spill
+from toolsearchd.calls.account import Claim
+from toolsearchd.calls.admission import Admission, Passage, Upstream, refused
+from toolsearchd.calls.hooks import Hooks
+from toolsearchd.calls.spill import Spill
 from toolsearchd.catalog.model import Tool
 from toolsearchd.disclosure.sanitise import excerpt
 from toolsearchd.dispatch.entry import Entry, EntryState, Outcome
