@@ -16,15 +16,11 @@ from typing import Any
 import msgspec
 import trio
 
-from toolsearchd.actors.agent_wire import AgentWire
-from toolsearchd.actors.control_wire import ControlWire
 from toolsearchd.actors.desk import ControlDesk
 from toolsearchd.actors.heap import Heap
 from toolsearchd.actors.latecomers import import_later, import_rest
 from toolsearchd.actors.notifier import Notifier
 from toolsearchd.actors.orphans import Orphans
-from toolsearchd.actors.sessions import Sessions
-from toolsearchd.actors.standing import ENVIRONMENT
 from toolsearchd.calls.activity import Activity
 from toolsearchd.calls.admission import Admission
 from toolsearchd.calls.approver import Approver
@@ -45,6 +41,10 @@ from toolsearchd.live.evaluator import Evaluator
 from toolsearchd.live.token_counts import TokenCounts
 from toolsearchd.live.warm_catalog import WarmCatalog
 from toolsearchd.live.worker import Worker
+from toolsearchd.sessions.agent_wire import AgentWire
+from toolsearchd.sessions.control_wire import ControlWire
+from toolsearchd.sessions.entitlement import ENVIRONMENT
+from toolsearchd.sessions.sessions import Sessions
 from toolsearchd.sockets.listener import Listener
 from toolsearchd.sockets.place_keeper import PlaceKeeper
 from toolsearchd.sockets.runtime_dir import RuntimeDir, activated_sockets

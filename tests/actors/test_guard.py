@@ -368,7 +368,7 @@ async def test_a_client_of_the_door(world, monkeypatch):
 
 
 async def test_a_connection(world, monkeypatch):
-    monkeypatch.setattr("toolsearchd.actors.agent_wire._Conversation.run", broken_later)
+    monkeypatch.setattr("toolsearchd.sessions.agent_wire._Conversation.run", broken_later)
     async with world.agent() as peer:
         assert await greet(peer) is None
     monkeypatch.undo()

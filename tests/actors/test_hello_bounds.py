@@ -2,10 +2,10 @@
 
 import pytest
 
-from toolsearchd.actors.standing import checked_hello, standing_of
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.messages import Hello
+from toolsearchd.sessions.entitlement import checked_hello, standing_of
 
 LIMITS = Limits()
 

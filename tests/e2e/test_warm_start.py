@@ -148,7 +148,7 @@ def test_a_start_imports_only_what_answers(tmp_path):
     with daemon.start():
         assert finds(daemon, "echo") == ["mcp__one__echo"]
         before, _ = imported(daemon)
-        assert "toolsearchd.actors.sessions" in before
+        assert "toolsearchd.sessions.sessions" in before
         assert before & NOT_BEFORE_READY == set()
         wait_until(lambda: set(LATER) <= imported(daemon)[1], what="the rest of the modules")
         status, reply = daemon.ctl("call", "mcp__one__echo", '{"text": "up"}')

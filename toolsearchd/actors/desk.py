@@ -15,8 +15,6 @@ import trio
 
 from toolsearchd import __version__
 from toolsearchd.actors.orphans import Orphans
-from toolsearchd.actors.sessions import Sessions
-from toolsearchd.actors.standing import profile_findings
 from toolsearchd.calls.journal import Journal
 from toolsearchd.catalog.model import Source
 from toolsearchd.config.model import MEND
@@ -25,6 +23,8 @@ from toolsearchd.errors import ToolsearchdError
 from toolsearchd.live.cataloger import Cataloger
 from toolsearchd.live.evaluator import Evaluator
 from toolsearchd.protocol import messages
+from toolsearchd.sessions.entitlement import profile_findings
+from toolsearchd.sessions.sessions import Sessions
 from toolsearchd.system.guard import bugs
 from toolsearchd.watching.manifest_files import ManifestFiles
 from toolsearchd.watching.watcher import Watcher

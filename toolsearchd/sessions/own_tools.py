@@ -7,12 +7,12 @@ from typing import Any
 
 import trio
 
-from toolsearchd.actors.call_backs import CallBacks, Send
 from toolsearchd.disclosure.dialects import DIALECTS
 from toolsearchd.disclosure.own_tools import OwnTools, name_in, sort_own_tools
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.live.evaluator import Evaluator, ViewKey
+from toolsearchd.sessions.call_backs import CallBacks, Send
 
 
 class Shelf:

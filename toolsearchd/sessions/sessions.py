@@ -10,8 +10,6 @@ from typing import Any
 import msgspec
 
 from toolsearchd import __version__
-from toolsearchd.actors.session import Session
-from toolsearchd.actors.standing import Standing, Told, checked_hello, key_of, standing_of
 from toolsearchd.calls.activity import Activity
 from toolsearchd.calls.approver import Approver
 from toolsearchd.calls.dispatcher import Dispatcher
@@ -23,6 +21,8 @@ from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.live.evaluator import Evaluator
 from toolsearchd.protocol.messages import PROTOCOL, Hello
+from toolsearchd.sessions.entitlement import Standing, Told, checked_hello, key_of, standing_of
+from toolsearchd.sessions.session import Session
 from toolsearchd.system.guard import guarded
 from toolsearchd.system.peer import Peer
 

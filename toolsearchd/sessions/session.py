@@ -13,8 +13,6 @@ from typing import Any
 
 import msgspec
 
-from toolsearchd.actors.shelf import Shelf
-from toolsearchd.actors.standing import Standing, Told, check_own_name
 from toolsearchd.calls.account import Account
 from toolsearchd.calls.activity import Activity
 from toolsearchd.calls.approver import Approver
@@ -37,6 +35,8 @@ from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.live.evaluator import Evaluator, ViewKey
 from toolsearchd.protocol.messages import Hello
+from toolsearchd.sessions.entitlement import Standing, Told, check_own_name
+from toolsearchd.sessions.own_tools import Shelf
 from toolsearchd.system.peer import Peer
 
 KeyOf = Callable[[Standing, Told], tuple[ViewKey, Choice]]

@@ -16,8 +16,6 @@ from typing import Any
 
 import trio
 
-from toolsearchd.actors.session import Session
-from toolsearchd.actors.sessions import Sessions
 from toolsearchd.calls.sender import OnProgress
 from toolsearchd.disclosure.gate import clean_error
 from toolsearchd.disclosure.sanitise import clipped
@@ -44,6 +42,8 @@ from toolsearchd.protocol.messages import (
     Tools,
     Use,
 )
+from toolsearchd.sessions.session import Session
+from toolsearchd.sessions.sessions import Sessions
 from toolsearchd.system import guard
 from toolsearchd.system.guard import guarded
 from toolsearchd.system.pacing import Slices
