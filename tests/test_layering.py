@@ -8,7 +8,7 @@ import pytest
 ROOT = Path(__file__).parents[1] / "toolsearchd"
 
 PURE = {"index", "catalog", "disclosure", "dispatch", "protocol", "config"}
-RIM = {"upstream", "sockets", "watching", "live", "calls", "sessions", "doors", "ctl", "actors"}
+RIM = {"upstream", "sockets", "watching", "live", "calls", "sessions", "doors", "ctl"}
 SHARED = {"errors", "globs", "limits", "nfkc", "values"}  # modules that anyone may import
 GROUND = PURE | {"system"}  # what every room of the rim stands on
 # Of our own packages, what each may import besides itself and SHARED. `worker` is the worker process.
@@ -27,9 +27,8 @@ ARROWS = {
     "upstream": GROUND,
     "sessions": GROUND | {"live", "calls", "sockets"},
     "doors": GROUND,
-    "actors": GROUND | RIM | {"worker"},
     "daemon": GROUND | RIM | {"worker"},
-    "ctl": PURE | {"client", "endpoint", "places", "app", "daemon", "samples", "__main__"},
+    "ctl": PURE | {"client", "endpoint", "places", "daemon", "samples", "__main__"},
     "samples": set(),
     "client": {"protocol", "places", "async_client", "endpoint"},
     "async_client": {"client", "protocol", "endpoint"},
@@ -41,8 +40,7 @@ ARROWS = {
     "nfkc": set(),
     "values": set(),
     "limits": set(),
-    "app": GROUND | RIM | {"daemon", "worker"},
-    "__main__": GROUND | RIM | {"app", "daemon", "places"},
+    "__main__": GROUND | RIM | {"daemon", "places"},
 }
 WAITING = {"trio", "anyio", "socket", "subprocess", "os", "select", "asyncio", "threading"}
 # The one place of each library.
@@ -118,7 +116,7 @@ STARTS |= {
     "posix_spawnp",
 }
 IN_THE_DAEMON = sorted(
-    path for path in FILES if path.relative_to(ROOT).parts[0] in RIM - {"ctl"} | GROUND | {"daemon", "app.py"}
+    path for path in FILES if path.relative_to(ROOT).parts[0] in RIM - {"ctl"} | GROUND | {"daemon"}
 )
 
 

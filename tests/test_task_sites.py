@@ -17,8 +17,8 @@ UNGUARDED = {
     ("watching/watcher.py", "self._watch_directories"): SINGLETON,
     ("watching/watcher.py", "self._sweep"): SINGLETON,
     ("watching/watcher.py", "self._mark_dirty_after"): SINGLETON,
-    ("app.py", "self._obey"): SINGLETON,
-    ("app.py", "body"): "a singleton itself, as `Stages` starts it",
+    ("daemon/app.py", "self._obey"): SINGLETON,
+    ("daemon/app.py", "body"): "a singleton itself, as `Stages` starts it",
     ("sessions/agent_wire.py", "stream.run_writer"): CONNECTION,
     ("sessions/control_wire.py", "stream.run_writer"): CONNECTION,
     ("calls/hooks.py", "write"): HOOK,
@@ -38,7 +38,7 @@ UNGUARDED = {
 # Calls of that name that start no task here.
 OTHER = {
     ("calls/sender.py", "passage.caller.queue.start"): "an entry's state",
-    ("app.py", "stages.start"): "as `Stages.start` does it",
+    ("daemon/app.py", "stages.start"): "as `Stages.start` does it",
     ("upstream/upstream.py", "ServerProcess.start"): "a process",
 }
 

@@ -43,7 +43,7 @@ def main(argv: list[str] | None = None) -> None:
     import numpy  # noqa: F401
     import trio
 
-    from toolsearchd.app import Daemon, Places
+    from toolsearchd.daemon.app import Daemon, Places
     from toolsearchd.system.children import become_subreaper
 
     found = Places(

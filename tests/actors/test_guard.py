@@ -11,7 +11,7 @@ import trio
 
 from tests.actors.upstream_world import until
 from tests.servers.zoo import zoo
-from toolsearchd.app import Daemon, Places
+from toolsearchd.daemon.app import Daemon, Places
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.protocol.framing import FrameDecoder, encode_frame
 from toolsearchd.system import guard

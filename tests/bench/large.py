@@ -32,7 +32,8 @@ def daemon_main(report: Path, arguments: list[str]) -> None:
     """The daemon itself, each step of its loop timed; the report is written when it ends."""
     import trio
 
-    from toolsearchd import __main__, app
+    from toolsearchd import __main__
+    from toolsearchd.daemon import app
 
     class Steps(trio.abc.Instrument):
         def __init__(self) -> None:

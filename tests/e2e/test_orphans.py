@@ -16,7 +16,7 @@ import pytest
 from tests.daemon import BIN, DaemonProcess, wait_until
 from tests.servers.zoo import zoo
 from tests.wire import agent
-from toolsearchd.actors.orphans import left_by_the_dead
+from toolsearchd.daemon.orphans import left_by_the_dead
 from toolsearchd.system import processes
 from toolsearchd.system.marker import Mark, marker
 

@@ -8,7 +8,7 @@ import pytest
 from tests.daemon import DaemonProcess, wait_until
 from tests.servers.zoo import zoo
 from tests.wire import agent
-from toolsearchd.app import LATER
+from toolsearchd.daemon.app import LATER
 
 
 def gated(gate, *tools):
@@ -129,7 +129,7 @@ NOT_BEFORE_READY = {
 
 def imported(daemon):
     """Modules that it imported before it was ready, and since, by the log of a `python -v`."""
-    before, _, since = daemon.log.read_text().rpartition("toolsearchd.app: ready:")
+    before, _, since = daemon.log.read_text().rpartition("toolsearchd.daemon.app: ready:")
     assert before
     return tuple(set(re.findall(r"^import '([\w.]+)' #", part, re.M)) for part in (before, since))
 

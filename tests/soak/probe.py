@@ -19,7 +19,8 @@ WORTH_S = 0.005  # shorter ones are counted only
 def main(report: Path) -> None:
     import trio
 
-    from toolsearchd import __main__, app
+    from toolsearchd import __main__
+    from toolsearchd.daemon import app
 
     class Steps(trio.abc.Instrument):
         def __init__(self) -> None:

@@ -14,10 +14,10 @@ import msgspec
 import trio
 
 from toolsearchd import __version__
-from toolsearchd.actors.orphans import Orphans
 from toolsearchd.calls.journal import Journal
 from toolsearchd.catalog.model import Source
 from toolsearchd.config.model import MEND
+from toolsearchd.daemon.orphans import Orphans
 from toolsearchd.disclosure.tokens import VOCABULARIES
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.live.cataloger import Cataloger

@@ -16,11 +16,6 @@ from typing import Any
 import msgspec
 import trio
 
-from toolsearchd.actors.desk import ControlDesk
-from toolsearchd.actors.heap import Heap
-from toolsearchd.actors.latecomers import import_later, import_rest
-from toolsearchd.actors.notifier import Notifier
-from toolsearchd.actors.orphans import Orphans
 from toolsearchd.calls.activity import Activity
 from toolsearchd.calls.admission import Admission
 from toolsearchd.calls.approver import Approver
@@ -32,6 +27,11 @@ from toolsearchd.calls.permits import Permits
 from toolsearchd.calls.spill import Spill
 from toolsearchd.catalog.model import Source
 from toolsearchd.config.settings import Settings
+from toolsearchd.daemon.admin import ControlDesk
+from toolsearchd.daemon.deferred_imports import import_later, import_rest
+from toolsearchd.daemon.gc import Heap
+from toolsearchd.daemon.notifier import Notifier
+from toolsearchd.daemon.orphans import Orphans
 from toolsearchd.disclosure.precedence import check_disclosure
 from toolsearchd.doors.mcp import McpDoor
 from toolsearchd.errors import ToolsearchdError

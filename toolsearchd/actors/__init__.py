@@ -1,1 +1,0 @@
-"""Who waits for what? One task and one owned state each."""

@@ -1,0 +1,1 @@
+"""Composes the daemon: what is started, in which order, and who answers for the whole?"""
