@@ -37,7 +37,7 @@ UNGUARDED = {
 }
 # Calls of that name that start no task here.
 OTHER = {
-    ("calls/sender.py", "passage.caller.queue.start"): "an entry's state",
+    ("calls/sender.py", "context.caller.queue.start"): "an entry's state",
     ("daemon/app.py", "stages.start"): "as `Stages.start` does it",
     ("upstream/upstream.py", "ServerProcess.start"): "a process",
 }

@@ -25,7 +25,7 @@ from toolsearchd.endpoint import GREETING_S, RefusedError, connect, peer_pid, si
 from toolsearchd.errors import CODES, ToolsearchdError
 from toolsearchd.places import runtime_dir as default_runtime_dir
 from toolsearchd.protocol.framing import FrameDecoder, encode_frame
-from toolsearchd.protocol.messages import PROTOCOL
+from toolsearchd.protocol.requests import PROTOCOL
 
 if TYPE_CHECKING:
     from toolsearchd.async_client import AsyncClient as AsyncClient

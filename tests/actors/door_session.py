@@ -15,14 +15,14 @@ from toolsearchd.catalog.naming import near_names, public_name
 from toolsearchd.disclosure.bridge import CALL, DESCRIBE, SEARCH
 from toolsearchd.disclosure.dialects.base import Interpreter
 from toolsearchd.disclosure.listing import listed
-from toolsearchd.disclosure.listing_steps import Plan
+from toolsearchd.disclosure.listing_steps import ListingPlan
 from toolsearchd.dispatch.entry import Outcome
 from toolsearchd.dispatch.queue import INDETERMINATE_BY_STOP, Queue
 from toolsearchd.dispatch.shapes import parse_calls
 from toolsearchd.doors.mcp import McpDoor
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
-from toolsearchd.protocol.messages import Hello
+from toolsearchd.protocol.requests import Hello
 from toolsearchd.system.stream import PeerStream
 
 LIMITS = Limits()
@@ -77,7 +77,7 @@ class View:
 
     def listing_of_bytes(self, most):
         tools = [(name, tool.definition.description) for name, tool in self._tools.items()]
-        return Plan([listed("srv", tools)], lambda text: len(text.encode())).listing(most).text
+        return ListingPlan([listed("srv", tools)], lambda text: len(text.encode())).listing(most).text
 
 
 class Session:

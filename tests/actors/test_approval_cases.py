@@ -30,7 +30,7 @@ from toolsearchd.dispatch.queue import Queue
 from toolsearchd.dispatch.shapes import parse_calls
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
-from toolsearchd.protocol import messages
+from toolsearchd.protocol import requests as messages
 from toolsearchd.system.peer import Peer
 
 LIMITS = Limits()
@@ -163,17 +163,17 @@ async def run(case, tmp_path):
         if answer is None:
             dispatcher.stop(caller)
             return
-        (prompt,) = answers[messages.Approvals](messages.Approvals(id=1))["approvals"]
+        (prompt,) = answers[messages.ApprovalsRequest](messages.ApprovalsRequest(id=1))["approvals"]
         assert prompt["approval"] == approval
         code = approver._approvals.named(approval).code
         if answer == "deny":
-            answers[messages.Deny](messages.Deny(id=2, approval=approval))
+            answers[messages.DenyRequest](messages.DenyRequest(id=2, approval=approval))
         else:
-            answers[messages.Approve](messages.Approve(id=2, approval=approval, code=code))
+            answers[messages.ApproveRequest](messages.ApproveRequest(id=2, approval=approval, code=code))
 
     person = Person(Peer(os.getpid(), os.getuid(), ""), hear)
     answers = approver.answers_for(person)
-    answers[messages.Approvals](messages.Approvals(id=0, watch=True))
+    answers[messages.ApprovalsRequest](messages.ApprovalsRequest(id=0, watch=True))
     requests = parse_calls(case["when"]["args"], max_entries=64, rules="hermes")
     async with trio.open_nursery() as nursery:
         await nursery.start(journal.run)

@@ -26,7 +26,7 @@ from toolsearchd.catalog.definition import decode_definition
 from toolsearchd.catalog.model import Tool
 from toolsearchd.config.settings import Approval, Settings
 from toolsearchd.dispatch.queue import Queue
-from toolsearchd.dispatch.shapes import CallRequest
+from toolsearchd.dispatch.shapes import RequestedCall
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.system.peer import Peer
@@ -131,7 +131,7 @@ async def storm(world):
         match pick.choice("submit submit decide decide decide decide sleep sleep stop change leave".split()):
             case "submit" if len(caller.queue.batches) < 4:
                 wanted = [next(numbers) for _ in range(pick.randint(1, 3))]
-                requests = [CallRequest(name="erase", arguments={"n": n}) for n in wanted]
+                requests = [RequestedCall(name="erase", arguments={"n": n}) for n in wanted]
                 batches[step] = wanted
                 world.dispatcher.submit(
                     caller, step, requests, lambda reply, step=step: told(world, step, reply)

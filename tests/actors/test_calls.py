@@ -6,7 +6,7 @@ import trio
 from toolsearchd.config.secret_values import SecretValues
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
-from toolsearchd.upstream.calls import Calls
+from toolsearchd.upstream.calls import ServerCalls
 from toolsearchd.upstream.lost import LostError
 
 
@@ -34,7 +34,7 @@ async def test_what_is_held_back_at_the_second_send_may_have_happened_at_the_fir
         if connection.sent:
             raise ToolsearchdError(code, "not any more")
 
-    calls = Calls(
+    calls = ServerCalls(
         "srv", Limits(), 1, connected=connected, proven=lambda: None, secrets=lambda: SecretValues(())
     )
     with pytest.raises(ToolsearchdError) as caught:

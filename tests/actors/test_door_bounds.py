@@ -13,7 +13,7 @@ from toolsearchd.doors.wire import Charges, MessageSink
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.system.stream import PeerStream
-from toolsearchd.upstream.asking import Waiting
+from toolsearchd.upstream.elicitation import ElicitedClients
 
 LIMITS = Limits()
 
@@ -66,7 +66,7 @@ async def test_questions_of_one_server_are_few_at_once(autojump_clock):
             await answered.wait()
             return {}
 
-    waiting, refused = Waiting("srv", most=8), []
+    waiting, refused = ElicitedClients("srv", most=8), []
 
     async def ask():
         try:

@@ -4,8 +4,8 @@ import pytest
 
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
-from toolsearchd.protocol.messages import Hello
-from toolsearchd.sessions.entitlement import checked_hello, standing_of
+from toolsearchd.protocol.requests import Hello
+from toolsearchd.sessions.entitlement import checked_hello, entitlement_of
 
 LIMITS = Limits()
 
@@ -49,5 +49,5 @@ def test_the_deepest_places_take_little():
     """Every directory above a place is looked at: their texts grow with the square of the depth."""
     place = "/" + "/".join(["d" * 6] * (LIMITS.path_depth - 1))
     roots = [f"{place}{at}" for at in range(LIMITS.own_names)]
-    standing = standing_of(checked_hello(hello(roots=roots), LIMITS), {}, ())
+    standing = entitlement_of(checked_hello(hello(roots=roots), LIMITS), {}, ())
     assert sum(map(len, standing.grant.projects)) < 2 << 20

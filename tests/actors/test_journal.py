@@ -13,7 +13,7 @@ from trio.testing import wait_all_tasks_blocked
 
 from toolsearchd.calls.journal import Journal
 from toolsearchd.calls.unanswered import read_unanswered
-from toolsearchd.config.settings import Journal as JournalSettings
+from toolsearchd.config.settings import JournalSettings as JournalSettings
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 

@@ -26,10 +26,10 @@ from toolsearchd.config.secret_values import SecretValues
 from toolsearchd.config.settings import Approval, Settings
 from toolsearchd.dispatch.entry import Batch
 from toolsearchd.dispatch.queue import Queue
-from toolsearchd.dispatch.shapes import CallRequest
+from toolsearchd.dispatch.shapes import RequestedCall
 from toolsearchd.limits import Limits
 from toolsearchd.system.peer import Peer
-from toolsearchd.upstream.calls import Calls
+from toolsearchd.upstream.calls import ServerCalls
 
 LIMITS = Limits()
 MIB = 1 << 20
@@ -99,7 +99,7 @@ class World:
             limits=LIMITS,
         )
         hooks = Hooks(settings=lambda: settings, activity=activity, environ={})
-        self.calls = Calls(
+        self.calls = ServerCalls(
             "srv", LIMITS, 8, connected=self._connected, proven=lambda: None, secrets=lambda: SecretValues(())
         )
         self.dispatcher = Dispatcher(
@@ -131,7 +131,7 @@ class World:
         return Connection(self.sent)
 
     def submit(self, caller, entries, key):
-        requests = [CallRequest(name=TOOL.public_name, arguments={}) for _ in range(entries)]
+        requests = [RequestedCall(name=TOOL.public_name, arguments={}) for _ in range(entries)]
         self.dispatcher.submit(caller, key, requests, caller.deliver)
 
     @property

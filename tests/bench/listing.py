@@ -20,7 +20,7 @@ from pathlib import Path
 from toolsearchd.catalog.naming import public_name
 from toolsearchd.disclosure.budget import listing_budget
 from toolsearchd.disclosure.listing import HEADER, ListedServer, listed, render
-from toolsearchd.disclosure.listing_steps import Plan, forms_of
+from toolsearchd.disclosure.listing_steps import ListingPlan, forms_of
 from toolsearchd.disclosure.sanitise import short_description
 from toolsearchd.disclosure.tokens import chars4, count_tokens
 
@@ -94,10 +94,10 @@ def by_budget(name: str, servers: list[ListedServer]) -> None:
     print(f"{name}: {len(servers)} servers, {tools:,} tools")
     forms_of.cache_clear()
     began = time.perf_counter()
-    plan = Plan(servers, count)
+    plan = ListingPlan(servers, count)
     counted = time.perf_counter()
     forms_of.cache_clear()
-    again = Plan(servers, count)
+    again = ListingPlan(servers, count)
     made = time.perf_counter()
     rows: list[list[object]] = []
     for budget in BUDGETS:
@@ -117,7 +117,7 @@ def by_budget(name: str, servers: list[ListedServer]) -> None:
 
 def by_server(name: str, servers: list[ListedServer]) -> None:
     budget = listing_budget(CAP, PERCENT, CONTEXT)
-    found = Plan(servers, count).listing(budget)
+    found = ListingPlan(servers, count).listing(budget)
     print(f"{name}, context {CONTEXT:,}, {CAP:,} tokens: {found.form}, {found.tokens:,} tokens")
     rows: list[list[object]] = []
     for server in servers:

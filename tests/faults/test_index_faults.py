@@ -19,7 +19,7 @@ from toolsearchd.catalog.model import Source
 from toolsearchd.catalog.snapshot import Snapshot
 from toolsearchd.index.analyzer import ANALYZERS, DefaultAnalyzer, make_analyzer
 from toolsearchd.index.builder import Compile, compile_index, empty_index
-from toolsearchd.index.document import Analysis, Document
+from toolsearchd.index.document import Analysis, IndexDocument
 from toolsearchd.index.lexicon import default_lexicon
 from toolsearchd.index.scope import Scope
 from toolsearchd.index.searcher import make_searcher
@@ -99,7 +99,7 @@ def test_counts_without_a_vocabulary_are_said_to_be_estimates(daemons):
 
 
 class Stumbling(DefaultAnalyzer):
-    def analyse(self, document: Document) -> Analysis:
+    def analyse(self, document: IndexDocument) -> Analysis:
         if "poison" in document.description:
             raise RuntimeError("poisoned")
         return super().analyse(document)
@@ -126,7 +126,9 @@ texts = st.lists(words, max_size=8).map(" ".join)
 def test_scores_are_positive_numbers_whatever_the_words(ranker, descriptions, query):
     """A word in every document, in none, a single document: no rarity may be negative or no number."""
     documents = [
-        Document(key=f"mcp__s__t{at}", name=f"t{at}", server="s", exposed=f"mcp__s__t{at}", description=text)
+        IndexDocument(
+            key=f"mcp__s__t{at}", name=f"t{at}", server="s", exposed=f"mcp__s__t{at}", description=text
+        )
         for at, text in enumerate(descriptions)
     ]
     index = compile_index(make_analyzer(ranker), documents)
@@ -155,8 +157,8 @@ def test_huge_lengths_do_not_overflow():
 
 @pytest.mark.parametrize("ranker", sorted(ANALYZERS))
 def test_a_word_repeated_without_end_is_counted_without_wrapping(ranker):
-    once = Document(key="mcp__s__b", name="b", server="s", exposed="mcp__s__b", description="banana")
-    often = Document(
+    once = IndexDocument(key="mcp__s__b", name="b", server="s", exposed="mcp__s__b", description="banana")
+    often = IndexDocument(
         key="mcp__s__a", name="a", server="s", exposed="mcp__s__a", description="banana " * 65_537
     )
     index = compile_index(make_analyzer(ranker), [often, once])

@@ -23,7 +23,7 @@ from toolsearchd.index.analyzer import (
     is_compound,
 )
 from toolsearchd.index.concepts import Tuning
-from toolsearchd.index.document import Analysis, Document
+from toolsearchd.index.document import Analysis, IndexDocument
 from toolsearchd.index.lexicon import Lexicon
 
 F = np.float32  # what the daemon keeps one word's scores in; a query's sum is a double
@@ -40,7 +40,7 @@ def rows_of(analysis: Analysis, frequencies_type: str) -> dict[str, list[int]]:
 class Naive:
     """Documents in the order of equal scores."""
 
-    def __init__(self, analyzer: Any, documents: Sequence[Document]) -> None:
+    def __init__(self, analyzer: Any, documents: Sequence[IndexDocument]) -> None:
         self.analyzer = analyzer
         self.documents = documents
         self.width = len(analyzer.fields)
@@ -103,7 +103,7 @@ class NaiveHermesV1(NaiveHermes):
 
 class NaiveDefault(Naive):
     def __init__(
-        self, analyzer: DefaultAnalyzer, documents: Sequence[Document], lexicon: Lexicon, tuning: Tuning
+        self, analyzer: DefaultAnalyzer, documents: Sequence[IndexDocument], lexicon: Lexicon, tuning: Tuning
     ) -> None:
         super().__init__(analyzer, documents)
         self.lexicon = lexicon

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from toolsearchd.disclosure.listing import listed, unavailable
 from toolsearchd.disclosure.listing_families import families
-from toolsearchd.disclosure.listing_steps import HEADER, Plan, forms_of
+from toolsearchd.disclosure.listing_steps import HEADER, ListingPlan, forms_of
 from toolsearchd.disclosure.tokens import VOCABULARIES, count_tokens
 
 NAMES = st.one_of(
@@ -70,17 +70,17 @@ def shown(text, server):
 @given(ODD | PLAIN, st.integers(0, 900), ENCODINGS, st.randoms(use_true_random=False))
 def test_within_the_budget_by_the_real_tokenizer_in_any_order(servers, budget, encoding, chance):
     count = counter(encoding)
-    found = Plan(servers, count).listing(budget)
+    found = ListingPlan(servers, count).listing(budget)
     assert found.tokens == count(found.text) <= budget
     shuffled = list(servers)
     chance.shuffle(shuffled)
-    assert Plan(shuffled, count).listing(budget) == found
+    assert ListingPlan(shuffled, count).listing(budget) == found
 
 
 @settings(deadline=None)
 @given(ODD | PLAIN, ENCODINGS)
 def test_a_larger_budget_never_shows_less_of_any_server(servers, encoding):
-    plan = Plan(servers, counter(encoding))
+    plan = ListingPlan(servers, counter(encoding))
     texts = [plan.listing(budget).text for budget in range(0, 900, 45)]
     for server in servers:
         amounts = [shown(text, server) for text in texts]
@@ -92,7 +92,7 @@ def test_a_larger_budget_never_shows_less_of_any_server(servers, encoding):
 def test_the_fewest_steps_that_fit_are_taken(servers, encoding):
     """Walked by hand: each prefix of the sequence, from full to the shortest, with its own count."""
     count = counter(encoding)
-    plan = Plan(servers, count)
+    plan = ListingPlan(servers, count)
     texts = [plan.text_after(taken) for taken in range(len(plan.steps) + 1)]
     sizes = [count(text) for text in texts]
     assert all(more > less for more, less in pairwise(sizes)), "each step frees something"
@@ -106,14 +106,14 @@ def test_the_fewest_steps_that_fit_are_taken(servers, encoding):
 def test_never_empty_while_a_line_for_each_server_fits(servers, encoding):
     count = counter(encoding)
     lines = "".join(forms_of(server).blocks[-1].text for server in servers)
-    found = Plan(servers, count).listing(count(f"{HEADER}\n{lines}"))
+    found = ListingPlan(servers, count).listing(count(f"{HEADER}\n{lines}"))
     assert found.form != "none"
     assert all(shown(found.text, server) for server in servers)
 
 
 @given(PLAIN)
 def test_with_room_for_all_everything_is_shown(servers):
-    found = Plan(servers, len).listing(10**6)
+    found = ListingPlan(servers, len).listing(10**6)
     assert all(forms_of(server).blocks[0].text in f"{found.text}\n" for server in servers)
     assert found.form == ("full" if any(not server.reason for server in servers) else "groups")
 

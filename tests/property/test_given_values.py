@@ -16,11 +16,11 @@ from toolsearchd.config.expand import ExpandContext
 from toolsearchd.config.settings import load_settings
 from toolsearchd.config.sources import FORMATS
 from toolsearchd.dispatch.arguments import prepare
-from toolsearchd.dispatch.hooks import Answer, HookFault, read_answer
+from toolsearchd.dispatch.hooks import HookAnswer, HookFault, read_answer
 from toolsearchd.errors import CODES, ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.connection import ControlConnection
-from toolsearchd.protocol.framing import HEADER, is_carried
+from toolsearchd.protocol.framing import HEADER, is_serialisable
 from toolsearchd.upstream.lines import LineReader, Message
 from toolsearchd.upstream.listing import ListingCheck
 
@@ -106,8 +106,8 @@ def test_a_hooks_answer(kind, value):
     except (HookFault, TypeError) as fault:  # TypeError: a key that no JSON text has
         in_a_frame({"why": str(fault)})
         return
-    assert isinstance(answer, Answer)
-    assert is_carried((answer.arguments, answer.response))
+    assert isinstance(answer, HookAnswer)
+    assert is_serialisable((answer.arguments, answer.response))
 
 
 SECTIONS = [

@@ -13,7 +13,7 @@ from pyroaring import BitMap
 from tests.property.naive_search import REFERENCE, NaiveDefault
 from toolsearchd.index.analyzer import make_analyzer
 from toolsearchd.index.builder import Compile, compacted, compile_index
-from toolsearchd.index.document import Document
+from toolsearchd.index.document import IndexDocument
 from toolsearchd.index.lexicon import Lexicon
 from toolsearchd.index.postings import Index
 from toolsearchd.index.ranker import DefaultSearcher, default_analyzer
@@ -42,12 +42,12 @@ query = st.lists(
 
 
 @st.composite
-def catalogs(draw: st.DrawFn) -> list[Document]:
+def catalogs(draw: st.DrawFn) -> list[IndexDocument]:
     found = {}
     for _ in range(draw(st.integers(1, 12))):
         server, tool = draw(words), draw(name)
         key = f"mcp__{server}__{tool}"
-        found[key] = Document(
+        found[key] = IndexDocument(
             key=key,
             name=tool,
             server=server,
@@ -59,24 +59,26 @@ def catalogs(draw: st.DrawFn) -> list[Document]:
     return list(found.values())
 
 
-def by_key(documents: Sequence[Document]) -> list[int]:
+def by_key(documents: Sequence[IndexDocument]) -> list[int]:
     return sorted(range(len(documents)), key=lambda doc: documents[doc].key)
 
 
-def readable(group: Group, documents: Sequence[Document]) -> tuple[object, ...]:
+def readable(group: Group, documents: Sequence[IndexDocument]) -> tuple[object, ...]:
     matches = [(documents[hit.doc].key, hit.score) for hit in group.matches]
     near = [(documents[hit.doc].key, hit.score) for hit in group.near]
     return matches, near, group.unknown, group.absent_product
 
 
-def default_searcher(index: Index, documents: Sequence[Document], mask: BitMap) -> DefaultSearcher:
+def default_searcher(index: Index, documents: Sequence[IndexDocument], mask: BitMap) -> DefaultSearcher:
     live = [doc for doc in by_key(documents) if doc in index.live]
     return DefaultSearcher(Scope(index, mask, live), lexicon=LEXICON)
 
 
 @settings(max_examples=ROUNDS, deadline=None)
 @given(catalogs(), st.data(), query, st.integers(0, 6))
-def test_the_default_ranker(documents: list[Document], data: st.DataObject, text: str, limit: int) -> None:
+def test_the_default_ranker(
+    documents: list[IndexDocument], data: st.DataObject, text: str, limit: int
+) -> None:
     granted = BitMap(data.draw(st.sets(st.integers(0, len(documents) - 1))))
     analyzer = default_analyzer()
     searcher = default_searcher(compile_index(analyzer, documents), documents, granted)
@@ -94,7 +96,7 @@ def test_the_default_ranker(documents: list[Document], data: st.DataObject, text
 @settings(max_examples=ROUNDS, deadline=None)
 @given(catalogs(), st.data(), query, st.sampled_from(sorted(REFERENCE)), st.integers(0, 6))
 def test_the_reference_rankers(
-    documents: list[Document], data: st.DataObject, text: str, ranker: str, limit: int
+    documents: list[IndexDocument], data: st.DataObject, text: str, ranker: str, limit: int
 ) -> None:
     granted = BitMap(data.draw(st.sets(st.integers(0, len(documents) - 1))))
     make, naive = REFERENCE[ranker]
@@ -107,7 +109,7 @@ def test_the_reference_rankers(
 @settings(max_examples=ROUNDS, deadline=None)
 @given(catalogs(), st.data(), query)
 def test_nothing_shows_of_what_is_not_granted(
-    documents: list[Document], data: st.DataObject, text: str
+    documents: list[IndexDocument], data: st.DataObject, text: str
 ) -> None:
     """Equal to a catalog that holds only the granted tools: lists, scores, unknown words, absent products."""
     granted = sorted(data.draw(st.sets(st.integers(0, len(documents) - 1))))
@@ -121,11 +123,11 @@ def test_nothing_shows_of_what_is_not_granted(
 @settings(max_examples=ROUNDS // 5, deadline=None)
 @given(st.lists(catalogs(), min_size=2, max_size=4), st.data(), query)
 def test_changes_one_by_one_equal_a_compile_from_scratch(
-    batches: list[list[Document]], data: st.DataObject, text: str
+    batches: list[list[IndexDocument]], data: st.DataObject, text: str
 ) -> None:
     analyzer = make_analyzer("default")
     index = Index.empty(analyzer.fields, analyzer.fingerprint)
-    documents: list[Document] = []
+    documents: list[IndexDocument] = []
     for batch in batches:
         present = {documents[doc].key for doc in index.live}
         new = [document for document in batch if document.key not in present]

@@ -108,7 +108,7 @@ def schema(text: str) -> object:
     "dispatch/arguments.py",
     "dispatch/coerce.py",
     "dispatch/coerce_hermes.py",
-    "dispatch/mismatch.py",
+    "dispatch/validation_errors.py",
     "dispatch/validate.py",
     families=call_documents.ARGUMENTS,
     budget_s=0.25,
@@ -199,10 +199,10 @@ def hook(text: str) -> object:
 )
 def analysed(text: str) -> object:
     from toolsearchd.index.analyzer import make_analyzer
-    from toolsearchd.index.document import Document
+    from toolsearchd.index.document import IndexDocument
 
     text = text.encode("utf-8", "replace").decode()
-    document = Document(key="k", name=text[:64], server="s", exposed="k", description=text)
+    document = IndexDocument(key="k", name=text[:64], server="s", exposed="k", description=text)
     return [make_analyzer(name).analyse(document) for name in ("default", "hermes", "hermes-v1", "openclaw")]
 
 

@@ -115,11 +115,11 @@ def judged(text: str) -> object:
 )
 def listing(text: str) -> object:
     from toolsearchd.disclosure.listing import ListedServer
-    from toolsearchd.disclosure.listing_steps import Plan
+    from toolsearchd.disclosure.listing_steps import ListingPlan
     from toolsearchd.disclosure.tokens import estimate_tokens
 
     tools = tuple((f"mcp__s__{name[:64]}", "") for name in sorted(set(text.split("\n"))))
-    plan = Plan([ListedServer(label="s", tools=tools, tool_count=len(tools))], estimate_tokens)
+    plan = ListingPlan([ListedServer(label="s", tools=tools, tool_count=len(tools))], estimate_tokens)
     return [plan.listing(budget) for budget in (100, 4000)]
 
 

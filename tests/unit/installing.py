@@ -7,7 +7,7 @@ import msgspec
 from toolsearchd.config.install.clients import CLIENTS
 from toolsearchd.config.install.door import Door
 from toolsearchd.config.install.plan import plan_install
-from toolsearchd.config.install.records import Found, Record
+from toolsearchd.config.install.records import FoundFiles, Record
 
 DATA = Path(__file__).parents[1] / "data/clients"
 TEXTS = {path.stem: path.read_bytes() for path in DATA.glob("*.*")}
@@ -18,7 +18,7 @@ FILE = "/home/me/config"
 
 def found(plan, *, text=None, moved=None):
     """The files after a plan was followed; `text`, `moved`: what they became since."""
-    return Found(
+    return FoundFiles(
         file=FILE,
         text=plan.text if text is None else text,
         original=plan.original,
@@ -28,7 +28,7 @@ def found(plan, *, text=None, moved=None):
 
 
 def before(text):
-    return Found(file=FILE, text=text)
+    return FoundFiles(file=FILE, text=text)
 
 
 def install(name, *text, **more):

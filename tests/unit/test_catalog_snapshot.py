@@ -15,7 +15,7 @@ from toolsearchd.catalog.grant import Grant
 from toolsearchd.catalog.model import Definition, Source
 from toolsearchd.catalog.snapshot import Snapshot
 from toolsearchd.index.analyzer import DefaultAnalyzer, make_analyzer
-from toolsearchd.index.document import Analysis, Document
+from toolsearchd.index.document import Analysis, IndexDocument
 from toolsearchd.index.lexicon import Lexicon
 from toolsearchd.limits import Limits
 
@@ -152,7 +152,7 @@ def test_word_lists_of_ones_own() -> None:
 class Stumbling(DefaultAnalyzer):
     """The default analyzer, but one word makes it fail."""
 
-    def analyse(self, document: Document) -> Analysis:
+    def analyse(self, document: IndexDocument) -> Analysis:
         if "poison" in document.description:
             raise RuntimeError("poisoned")
         return super().analyse(document)

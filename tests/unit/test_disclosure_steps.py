@@ -5,7 +5,7 @@ import pytest
 from tests.unit.disclosure_catalog import GITHUB, SLACK, assembled, exact, source, view
 from toolsearchd.disclosure.listing import listed, unavailable
 from toolsearchd.disclosure.listing_families import families
-from toolsearchd.disclosure.listing_steps import HEADER, Plan, forms_of
+from toolsearchd.disclosure.listing_steps import HEADER, ListingPlan, forms_of
 
 HUGE = source("cloudflare", {f"zone_part{n % 7}_endpoint_{n:04}": f"Call endpoint {n}." for n in range(2500)})
 SMALL = [source(f"small{at}", {f"tool_{n}": f"Do the {n} of {at}." for n in range(8)}) for at in range(10)]
@@ -60,7 +60,7 @@ def test_listing_form(budget, form, tier):
 def test_descriptions_that_nobody_wrote_are_no_loss():
     """Of two servers alike but for descriptions, the one without goes to its names first."""
     tools = [(f"tool_{n}", "") for n in range(12)]
-    plan = Plan(
+    plan = ListingPlan(
         [listed("bare", tools), listed("told", [(name, "It does a thing.") for name, _ in tools])], exact
     )
     assert plan.steps[0].priority == float("inf")
@@ -69,11 +69,11 @@ def test_descriptions_that_nobody_wrote_are_no_loss():
 
 def test_the_sequence_does_not_depend_on_the_budget():
     servers = view(HUGE, *SMALL, GITHUB).listed_servers
-    plan = Plan(servers, exact)
+    plan = ListingPlan(servers, exact)
     steps = list(plan.steps)
     for budget in (100, 4000, 50_000):
         plan.listing(budget)
-        assert plan.steps == steps == Plan(servers[::-1], exact).steps
+        assert plan.steps == steps == ListingPlan(servers[::-1], exact).steps
 
 
 def test_the_header_tells_how_to_use_what_is_listed_and_what_is_not():

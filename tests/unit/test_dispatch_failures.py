@@ -2,7 +2,7 @@
 
 from toolsearchd.dispatch.entry import Outcome
 from toolsearchd.dispatch.failures import Failures
-from toolsearchd.dispatch.shapes import CallRequest
+from toolsearchd.dispatch.shapes import RequestedCall
 
 OK = Outcome(response={"content": []})
 
@@ -12,7 +12,7 @@ def failed(code="TOOL_ERROR"):
 
 
 def call(name="read", **arguments):
-    return CallRequest(name=name, arguments=arguments)
+    return RequestedCall(name=name, arguments=arguments)
 
 
 def repeats(failures, *outcomes, request=None):

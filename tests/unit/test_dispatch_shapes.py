@@ -5,12 +5,12 @@ import json
 import pytest
 
 from toolsearchd.dispatch.jsontext import JsonFault, mend_brackets, read_json, read_json_leniently
-from toolsearchd.dispatch.shapes import CallRequest, parse_calls
+from toolsearchd.dispatch.shapes import RequestedCall, parse_calls
 from toolsearchd.errors import ToolsearchdError
 
 NAME = "mcp__github__create_issue"
 ENTRY = {"name": NAME, "arguments": {"title": "x"}}
-ONE = [CallRequest(name=NAME, arguments={"title": "x"})]
+ONE = [RequestedCall(name=NAME, arguments={"title": "x"})]
 
 
 def parse(args, **more):
@@ -70,7 +70,7 @@ def test_shapes_with_one_reading(args):
 
 @pytest.mark.parametrize("nothing", [{}, {"arguments": None}, {"arguments": ""}, {"arguments": " \n"}])
 def test_no_arguments_are_an_empty_object(nothing):
-    assert parse({"calls": [{"name": NAME} | nothing]}) == [CallRequest(name=NAME, arguments={})]
+    assert parse({"calls": [{"name": NAME} | nothing]}) == [RequestedCall(name=NAME, arguments={})]
 
 
 def test_several_nested_entries_take_the_place_of_one():
@@ -192,7 +192,7 @@ def test_leniency_ends_at_one_layer():
 
 def test_the_reference_repairs_nothing():
     flat = {"calls": [{"name": NAME, "title": "x"}]}
-    assert parse(flat, rules="hermes") == [CallRequest(name=NAME, arguments={})]
+    assert parse(flat, rules="hermes") == [RequestedCall(name=NAME, arguments={})]
     nested = {"calls": [{"name": "tool_call", "arguments": ENTRY}]}
     assert refused(nested, rules="hermes").fields["reason"] == "bridge_tool"
     assert refused({"calls": json.dumps([ENTRY])[:-1]}, rules="hermes").fields["reason"] == "not_json"

@@ -16,7 +16,7 @@ from toolsearchd.catalog.definition import decode_definition
 from toolsearchd.catalog.model import Source
 from toolsearchd.catalog.snapshot import Snapshot
 from toolsearchd.index.analyzer import make_analyzer
-from toolsearchd.index.document import Document
+from toolsearchd.index.document import IndexDocument
 from toolsearchd.index.evaluate import EvalQuery, Judged, evaluate, figures
 from toolsearchd.index.explain import explain, verdict
 from toolsearchd.index.ranker import DefaultSearcher
@@ -77,7 +77,7 @@ def test_absent_capabilities_get_few_answers() -> None:
     assert negatives["false_any"] <= 0.36
 
 
-def documents_with(doc: int, words: tuple[str, ...]) -> list[Document]:
+def documents_with(doc: int, words: tuple[str, ...]) -> list[IndexDocument]:
     """All documents by doc id, one of them with more words."""
     found = [document_of(source, definition) for source in sources() for definition in source.definitions]
     found[doc] = msgspec.structs.replace(found[doc], aliases=words)

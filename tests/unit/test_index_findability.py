@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from toolsearchd.index.builder import compile_index
-from toolsearchd.index.document import Document
+from toolsearchd.index.document import IndexDocument
 from toolsearchd.index.findability import Finder, HardToFind
 from toolsearchd.index.lexicon import default_lexicon
 from toolsearchd.index.ranker import DefaultSearcher, default_analyzer
 from toolsearchd.index.scope import Scope
 
 
-def document(server: str, name: str, description: str, *parameters: str, **fields: object) -> Document:
+def document(server: str, name: str, description: str, *parameters: str, **fields: object) -> IndexDocument:
     key = f"mcp__{server}__{name}"
-    return Document(
+    return IndexDocument(
         key=key,
         name=name,
         server=server,
@@ -23,7 +23,7 @@ def document(server: str, name: str, description: str, *parameters: str, **field
     )
 
 
-def finder_of(documents: list[Document]) -> Finder:
+def finder_of(documents: list[IndexDocument]) -> Finder:
     index = compile_index(default_analyzer(), documents)
     order = sorted(range(len(documents)), key=lambda doc: documents[doc].key)
     return Finder(DefaultSearcher(Scope(index, index.live, order)), default_lexicon())
@@ -33,7 +33,7 @@ ALIKE = ("list_accounts", "list-accounts", "list.accounts", "accounts_list", "ac
 CROWD = [document("db", name, "List accounts") for name in ALIKE]
 
 
-def examined(one: Document) -> HardToFind | None:
+def examined(one: IndexDocument) -> HardToFind | None:
     """As a doctor looks: the cheap question first."""
     finder = finder_of([*CROWD, one])
     return finder.hard_to_find(one, 6) if finder.is_crowded(one.server, one.name) else None

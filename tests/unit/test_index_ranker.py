@@ -11,7 +11,7 @@ from pyroaring import BitMap
 
 from toolsearchd.index.analyzer import make_analyzer
 from toolsearchd.index.builder import compile_index
-from toolsearchd.index.document import Document
+from toolsearchd.index.document import IndexDocument
 from toolsearchd.index.ranker import DefaultSearcher
 from toolsearchd.index.scope import Positions, Scope, Scores
 from toolsearchd.index.searcher import Group, Searcher, make_searcher
@@ -27,13 +27,13 @@ TOOLS = {
 }
 
 
-def documents(tools: dict[str, str], **more: dict[str, object]) -> list[Document]:
+def documents(tools: dict[str, str], **more: dict[str, object]) -> list[IndexDocument]:
     found = []
     for name, description in tools.items():
         server, _, tool = name.partition("/")
         key = f"mcp__{server}__{tool}"
         found.append(
-            Document(
+            IndexDocument(
                 key=key, name=tool, server=server, exposed=key, description=description, **more.get(name, {})
             )  # type: ignore[arg-type]
         )

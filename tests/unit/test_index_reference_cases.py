@@ -12,7 +12,7 @@ from pyroaring import BitMap
 
 from toolsearchd.index.analyzer import make_analyzer
 from toolsearchd.index.builder import compile_index
-from toolsearchd.index.document import Document
+from toolsearchd.index.document import IndexDocument
 from toolsearchd.index.searcher import Group, make_searcher
 
 CASES = [
@@ -22,9 +22,9 @@ CASES = [
 ]
 
 
-def document(tool: dict[str, Any]) -> Document:
+def document(tool: dict[str, Any]) -> IndexDocument:
     properties = (tool.get("parameters") or {}).get("properties") or {}
-    return Document(
+    return IndexDocument(
         key=tool["name"],
         name=tool["tool"],
         server=tool["toolset"].removeprefix("mcp-"),

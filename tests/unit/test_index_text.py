@@ -6,7 +6,7 @@ import pytest
 
 from toolsearchd.index import text
 from toolsearchd.index.analyzer import FIELDS, DefaultAnalyzer, make_analyzer
-from toolsearchd.index.document import Analysis, Document
+from toolsearchd.index.document import Analysis, IndexDocument
 
 
 def words(source: str) -> list[str]:
@@ -46,7 +46,7 @@ def test_endless_words_are_clipped() -> None:
 
 def analysed(**fields: object) -> Analysis:
     base = {"key": "mcp__s__t", "name": "t", "server": "s", "exposed": "mcp__s__t"}
-    return make_analyzer("default").analyse(Document(**{**base, **fields}))  # type: ignore[arg-type]
+    return make_analyzer("default").analyse(IndexDocument(**{**base, **fields}))  # type: ignore[arg-type]
 
 
 def test_fields_are_counted_apart() -> None:

@@ -11,7 +11,7 @@ from toolsearchd.config.install.clients import CLIENTS
 from toolsearchd.config.install.door import Door
 from toolsearchd.config.install.moved import read_moved
 from toolsearchd.config.install.plan import plan_disclosure, plan_install, plan_uninstall
-from toolsearchd.config.install.records import Found
+from toolsearchd.config.install.records import FoundFiles
 from toolsearchd.errors import ToolsearchdError
 
 EACH = sorted(CLIENTS)
@@ -319,7 +319,7 @@ def test_an_entry_taken_out_by_hand_and_a_file_that_was_deleted():
 )
 def test_what_can_not_be_edited_is_left_alone(name, text, said):
     with pytest.raises(ToolsearchdError) as caught:
-        plan_install(CLIENTS[name], Found(file="file", text=text), DOOR)
+        plan_install(CLIENTS[name], FoundFiles(file="file", text=text), DOOR)
     assert caught.value.code == "BAD_CONFIG"
     assert said in caught.value.message
 

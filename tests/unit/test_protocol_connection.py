@@ -7,7 +7,7 @@ from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.connection import AgentConnection, ControlConnection, Refusal
 from toolsearchd.protocol.framing import FrameDecoder, encode_frame
-from toolsearchd.protocol.messages import Hello, Search, Status, Stop, json_schema
+from toolsearchd.protocol.requests import Hello, SearchRequest, StatusRequest, StopRequest, json_schema
 
 HELLO = encode_frame({"op": "hello", "protocol": 1, "client": "test"})
 
@@ -30,7 +30,7 @@ def greeted(**limits):
 def test_hello_then_requests():
     wire = greeted()
     (search,) = wire.receive(encode_frame({"op": "search", "id": 1, "queries": ["a"], "later": True}))
-    assert search == Search(id=1, queries=["a"])
+    assert search == SearchRequest(id=1, queries=["a"])
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_larger_frames_only_after_hello():
     (refusal,) = AgentConnection(Limits(**limits)).receive(big)
     assert said(refusal)["code"] == "FRAME_TOO_LARGE"
     (search,) = greeted(**limits).receive(big)
-    assert isinstance(search, Search)
+    assert isinstance(search, SearchRequest)
 
 
 def test_duplicate_id_is_refused_and_the_original_stays_open():
@@ -109,7 +109,7 @@ def test_a_full_window_is_busy_but_a_stop_gets_through():
     (refusal,) = wire.receive(encode_frame({"op": "ping", "id": 2}))
     assert said(refusal)["code"] == "BUSY"
     (stop,) = wire.receive(encode_frame({"op": "stop", "id": 3}))
-    assert isinstance(stop, Stop)
+    assert isinstance(stop, StopRequest)
 
 
 @pytest.mark.parametrize("make", [greeted, lambda **limits: ControlConnection(Limits(**limits))])
@@ -138,7 +138,7 @@ def test_open_requests_are_charged_by_their_bytes(make):
 def test_control_has_tags_of_its_own():
     wire = ControlConnection(Limits())
     (status,) = wire.receive(encode_frame({"op": "status", "id": 1}))
-    assert isinstance(status, Status)
+    assert isinstance(status, StatusRequest)
     (refusal,) = wire.receive(HELLO)
     assert said(refusal)["code"] == "BAD_MESSAGE"
 

@@ -15,9 +15,9 @@ from toolsearchd.protocol.connection import (
     error_frame,
     event_frame,
 )
-from toolsearchd.protocol.framing import HEADER, encode_frame, is_carried
-from toolsearchd.protocol.messages import Call
+from toolsearchd.protocol.framing import HEADER, encode_frame, is_serialisable
 from toolsearchd.protocol.odd_texts import odd_texts_as_bytes
+from toolsearchd.protocol.requests import CallRequest
 from toolsearchd.values import representable
 
 HELLO = encode_frame({"op": "hello", "protocol": 1, "client": "x"})
@@ -28,7 +28,7 @@ HELLO = encode_frame({"op": "hello", "protocol": 1, "client": "x"})
 @example(msgspec.msgpack.Ext(5, b"x"))
 def test_any_value_has_a_form_that_can_be_carried_in_both_encodings(value):
     shown = representable(value)
-    assert is_carried(shown)
+    assert is_serialisable(shown)
     msgspec.json.encode(shown)
 
 
@@ -68,7 +68,7 @@ def test_texts_that_are_no_utf8_are_read_as_bytes(length):
     (_hello,) = wire.receive(HELLO)
     wire.welcome({})
     (request,) = wire.receive(HEADER.pack(len(payload)) + payload)
-    assert isinstance(request, Call)
+    assert isinstance(request, CallRequest)
     assert request.arguments == {"a": odd, odd: [1, True, "ok"]}
 
 
@@ -80,7 +80,7 @@ def test_no_payload_is_too_odd_to_be_looked_through(payload):
 
 @given(odd_values())
 def test_what_can_be_carried_holds_no_odd_text(value):
-    if is_carried(value):
+    if is_serialisable(value):
         assert odd_texts_as_bytes(msgspec.msgpack.encode(value)) is None
 
 

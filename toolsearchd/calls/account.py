@@ -178,7 +178,7 @@ class Account:
             await self._changed.wait()
 
 
-class Claim(NamedTuple):
+class EntryAccount(NamedTuple):
     """One entry's place in its session's account, for who works on its result."""
 
     account: Account

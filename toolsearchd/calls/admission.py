@@ -25,7 +25,7 @@ from toolsearchd.dispatch.parallel import BARRIER, Footprint, footprint
 from toolsearchd.dispatch.policy import Decision, decide, strictest
 from toolsearchd.dispatch.prompt import Binding, Question, arguments_digest
 from toolsearchd.dispatch.queue import Queue
-from toolsearchd.dispatch.shapes import CallRequest, Rules
+from toolsearchd.dispatch.shapes import RequestedCall, Rules
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.system.peer import Peer
@@ -69,10 +69,10 @@ class Caller(Protocol):
     def notify(self, event: str, fields: dict[str, Any]) -> None: ...
 
     async def call_own(self, tool: str, arguments: dict[str, Any], *, timeout_s: float) -> dict[str, Any]:
-        """Runs a tool of its own, as `Upstream.call` does a server's."""
+        """Runs a tool of its own, as `UpstreamPort.call` does a server's."""
 
 
-class Upstream(Protocol):
+class UpstreamPort(Protocol):
     """Where calls go: the fleet."""
 
     def spec(self, server: str) -> ServerSpec | None: ...
@@ -98,7 +98,7 @@ class Upstream(Protocol):
 _calls = itertools.count(1)
 
 
-class Passage:
+class CallContext:
     """One entry on its way: what it turned out to be, and by whose leave it goes. Filled as it goes."""
 
     def __init__(self, caller: Caller, entry: Entry, life: str = "") -> None:
@@ -150,7 +150,7 @@ class Admission:
     def __init__(
         self,
         *,
-        upstream: Upstream,
+        upstream: UpstreamPort,
         approver: Approver,
         hooks: Hooks,
         journal: Journal,
@@ -167,16 +167,16 @@ class Admission:
         self._settings = settings
         self._limits = limits
 
-    async def wait_admitted(self, passage: Passage, request: CallRequest) -> None:
+    async def wait_admitted(self, context: CallContext, request: RequestedCall) -> None:
         """All before the send, in order: name, hooks, validation, policy, approval. Raises what bars it."""
         from toolsearchd.dispatch.arguments import prepare  # large: `app` has it loaded after the start
 
-        caller, entry = passage.caller, passage.entry
-        tool = passage.tool = self._tool_to_call(passage, request)
+        caller, entry = context.caller, context.entry
+        tool = context.tool = self._tool_to_call(context, request)
         entry.name = tool.public_name
-        given = await self._hooks.run_pre(passage.who, caller.profiles, tool, request.arguments or {})
+        given = await self._hooks.run_pre(context.who, caller.profiles, tool, request.arguments or {})
         spec = self._spec(tool)
-        passage.arguments = prepare(
+        context.arguments = prepare(
             tool.definition,
             given,
             rules=caller.argument_rules,
@@ -184,69 +184,69 @@ class Admission:
             unvalidatable=spec.unvalidatable if spec else "forward",
             limits=self._limits,
         )
-        await self.wait_leave(passage, request)
+        await self.wait_leave(context, request)
 
-    async def wait_leave(self, passage: Passage, request: CallRequest) -> None:
+    async def wait_leave(self, context: CallContext, request: RequestedCall) -> None:
         """The policy's leave, a person's where it asks; recorded before this returns. Raises what refuses it.
 
         A stop while a person is asked withdraws the prompt and gives the entry its `when_stopped`.
         """
-        caller, entry, tool = passage.caller, passage.entry, passage.tool
+        caller, entry, tool = context.caller, context.entry, context.tool
         assert tool is not None
-        sent = _sent(passage.arguments or {})
-        passage.binding, passage.lacks_leave = self._binding(caller, tool, sent), False
-        if self._is_allowed(passage, tool):
+        sent = _sent(context.arguments or {})
+        context.binding, context.lacks_leave = self._binding(caller, tool, sent), False
+        if self._is_allowed(context, tool):
             return
         entry.when_stopped = refused(caller, _WITHDRAWN)
         try:
-            passage.permit = await self._wait_permit(passage, request, sent)
+            context.permit = await self._wait_permit(context, request, sent)
         finally:
             entry.when_stopped = None
         # No call that somebody had to approve goes unrecorded.
-        record = passage.record(with_arguments=self._journal.writes_arguments)
+        record = context.record(with_arguments=self._journal.writes_arguments)
         await self._journal.wait_recorded("approved", record)
 
-    def check(self, passage: Passage, request: CallRequest) -> None:
+    def check(self, context: CallContext, request: RequestedCall) -> None:
         """The last look, right before each send: grant, definition and policy as they are now, and the
         approval where one is needed.
 
         Raises what keeps the call back: TOOL_CHANGED, TOOL_NOT_FOUND, DENIED, STALE; NO_APPROVER, with
         `lacks_leave` set, where the policy has come to ask: then `wait_leave` is due before the next try.
         """
-        assert passage.binding is not None
-        tool = self._tool_to_call(passage, request)
-        if tool.definition.digest != passage.binding.tool_digest:
+        assert context.binding is not None
+        tool = self._tool_to_call(context, request)
+        if tool.definition.digest != context.binding.tool_digest:
             raise ToolsearchdError(
                 "TOOL_CHANGED",
                 f"{tool.public_name} changed while the call waited; nothing was sent; describe it again",
             )
-        if not self._is_allowed(passage, tool):
-            if passage.permit is None:
-                passage.lacks_leave = True
+        if not self._is_allowed(context, tool):
+            if context.permit is None:
+                context.lacks_leave = True
                 raise ToolsearchdError(
-                    "NO_APPROVER", f"{tool.public_name} needs an approval ({passage.rule})"
+                    "NO_APPROVER", f"{tool.public_name} needs an approval ({context.rule})"
                 )
-            passage.permit.use(self._binding(passage.caller, tool, _sent(passage.arguments or {})))
-        passage.sent = True
+            context.permit.use(self._binding(context.caller, tool, _sent(context.arguments or {})))
+        context.sent = True
 
-    def _is_allowed(self, passage: Passage, tool: Tool) -> bool:
+    def _is_allowed(self, context: CallContext, tool: Tool) -> bool:
         """The policy's word of this moment: True goes, False is to be asked for. Raises DENIED."""
-        spec, arguments = self._spec(tool), passage.arguments or {}
-        profiles = passage.caller.profiles
+        spec, arguments = self._spec(tool), context.arguments or {}
+        profiles = context.caller.profiles
         decision = strictest(self._decide(profile, tool, spec, arguments) for profile in profiles)
-        passage.rule = decision.rule
+        context.rule = decision.rule
         if decision.then == "deny":
             raise ToolsearchdError("DENIED", f"the policy refuses {tool.public_name} ({decision.rule})")
         return decision.then == "allow"
 
-    def footprint_before(self, passage: Passage, request: CallRequest) -> Footprint:
+    def footprint_before(self, context: CallContext, request: RequestedCall) -> Footprint:
         """What the call seems to touch, before hooks and repairs. Raises TOOL_NOT_FOUND or TOOL_CHANGED."""
-        return self._footprint(self._tool_to_call(passage, request), {})
+        return self._footprint(self._tool_to_call(context, request), {})
 
-    def footprint_of(self, passage: Passage) -> Footprint:
+    def footprint_of(self, context: CallContext) -> Footprint:
         """What the admitted call touches."""
-        assert passage.tool is not None
-        return self._footprint(passage.tool, passage.arguments or {})
+        assert context.tool is not None
+        return self._footprint(context.tool, context.arguments or {})
 
     def _footprint(self, tool: Tool, arguments: dict[str, Any]) -> Footprint:
         spec = self._spec(tool)
@@ -283,13 +283,13 @@ class Admission:
             profile_approval=named.approval if named else None,
         )
 
-    def _tool_to_call(self, passage: Passage, request: CallRequest) -> Tool:
+    def _tool_to_call(self, context: CallContext, request: RequestedCall) -> Tool:
         """As the session knows it, where the entries let it through: they may have changed since the catalog
         was compiled, or since the call was admitted. Raises TOOL_NOT_FOUND, TOOL_CHANGED or
         SERVER_UNAVAILABLE."""
-        if passage.tool is not None:
-            self._check_offered(passage.tool)
-        tool = passage.caller.tool_to_call(request.name)
+        if context.tool is not None:
+            self._check_offered(context.tool)
+        tool = context.caller.tool_to_call(request.name)
         self._check_offered(tool)
         return tool
 
@@ -308,29 +308,29 @@ class Admission:
         """What is configured for the tool's server; a tool of the agent's own has none."""
         return None if tool.kind == "plugin" else self._upstream.spec(tool.server)
 
-    async def _wait_permit(self, passage: Passage, request: CallRequest, sent: bytes) -> Permit:
-        caller, binding = passage.caller, passage.binding
+    async def _wait_permit(self, context: CallContext, request: RequestedCall, sent: bytes) -> Permit:
+        caller, binding = context.caller, context.binding
         assert binding is not None
         question = Question(
             binding=binding,
             arguments=sent,
-            public_name=passage.entry.name,
+            public_name=context.entry.name,
             client=caller.client,
             profile=caller.profiles[-1],
-            rule=passage.rule,
+            rule=context.rule,
         )
 
         def is_current() -> bool:
             try:
-                return self._binding(caller, self._tool_to_call(passage, request), sent) == binding
+                return self._binding(caller, self._tool_to_call(context, request), sent) == binding
             except ToolsearchdError:
                 return False
 
         try:
-            return await self._approver.wait_permit(caller, passage.entry, question, is_current)
+            return await self._approver.wait_permit(caller, context.entry, question, is_current)
         except ToolsearchdError as error:
             if error.code == "TOOL_CHANGED":
-                self._tool_to_call(passage, request)  # if it is gone, that says more
+                self._tool_to_call(context, request)  # if it is gone, that says more
             raise
 
     def _binding(self, caller: Caller, tool: Tool, sent: bytes) -> Binding:

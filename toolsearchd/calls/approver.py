@@ -26,8 +26,8 @@ from toolsearchd.dispatch.approvals import Answer, Approvals
 from toolsearchd.dispatch.prompt import Binding, Now, Prompt, PromptState, Question
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
-from toolsearchd.protocol import messages
-from toolsearchd.system.ancestry import Process, are_related, lineage
+from toolsearchd.protocol import requests as messages
+from toolsearchd.system.ancestry import Process, ancestry_of, are_related
 from toolsearchd.system.guard import guarded
 from toolsearchd.system.peer import Peer
 
@@ -59,7 +59,7 @@ class Person:
         self.send = send
 
     def ancestry(self) -> tuple[Process, ...]:
-        return lineage(self.peer.pid)
+        return ancestry_of(self.peer.pid)
 
 
 class Permit:
@@ -77,7 +77,7 @@ class _Waiting:
         self.prompt = prompt
         self.key = key
         self.asker = asker
-        self.ancestry = lineage(asker.peer.pid)
+        self.ancestry = ancestry_of(asker.peer.pid)
         self.is_current = is_current
         self.ended = trio.Event()
 
@@ -211,9 +211,9 @@ class Approver:
     def answers_for(self, person: Person) -> Mapping[type[messages.ControlRequest], Callable[[Any], Any]]:
         """Message type → what answers it, on this person's connection."""
         return {
-            messages.Approvals: lambda request: self._list_for(person, request),
-            messages.Approve: lambda request: self._approve_as(person, request),
-            messages.Deny: lambda request: self._deny_as(person, request.approval),
+            messages.ApprovalsRequest: lambda request: self._list_for(person, request),
+            messages.ApproveRequest: lambda request: self._approve_as(person, request),
+            messages.DenyRequest: lambda request: self._deny_as(person, request.approval),
         }
 
     def leave(self, person: Person) -> None:
@@ -222,7 +222,7 @@ class Approver:
             self._people.discard(person)
             self._stop_listening(person)
 
-    def _list_for(self, person: Person, request: messages.Approvals) -> dict[str, Any]:
+    def _list_for(self, person: Person, request: messages.ApprovalsRequest) -> dict[str, Any]:
         if request.approval is not None:
             prompts: tuple[Prompt, ...] = (self._approvals.named(request.approval),)
         else:
@@ -242,7 +242,7 @@ class Approver:
             "standing": [shown_permit(permit) for permit in self._approvals.standing],
         }
 
-    def _approve_as(self, person: Person, request: messages.Approve) -> dict[str, Any]:
+    def _approve_as(self, person: Person, request: messages.ApproveRequest) -> dict[str, Any]:
         waiting = self._waiting.get(request.approval)
         related = waiting is None or are_related(waiting.ancestry, person.ancestry())
         answer: Answer = "approve" if request.scope == "once" else request.scope

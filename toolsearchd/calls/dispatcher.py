@@ -17,7 +17,7 @@ import msgspec
 import trio
 
 from toolsearchd.calls.activity import Activity
-from toolsearchd.calls.admission import Admission, Caller, Passage, Upstream, refused
+from toolsearchd.calls.admission import Admission, CallContext, Caller, UpstreamPort, refused
 from toolsearchd.calls.approver import Approver
 from toolsearchd.calls.hooks import Hooks
 from toolsearchd.calls.journal import Journal
@@ -28,10 +28,10 @@ from toolsearchd.dispatch.entry import Batch, Entry, EntryState, Outcome
 from toolsearchd.dispatch.failures import Failures
 from toolsearchd.dispatch.parallel import Footprint, may_join
 from toolsearchd.dispatch.queue import INDETERMINATE_BY_STOP, Queue
-from toolsearchd.dispatch.shapes import CallRequest
+from toolsearchd.dispatch.shapes import RequestedCall
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
-from toolsearchd.protocol.framing import is_carried
+from toolsearchd.protocol.framing import is_serialisable
 from toolsearchd.system import guard
 from toolsearchd.system.guard import guarded
 from toolsearchd.values import representable
@@ -42,7 +42,7 @@ Deliver = Callable[[dict[str, Any] | ToolsearchdError], None]
 """Takes the reply; the error where a bug has made it impossible."""
 
 
-class _Beside:
+class _ParallelGate:
     """The entries of one batch that are on their way, `most` at once, and what each touches."""
 
     def __init__(self, most: int) -> None:
@@ -68,7 +68,7 @@ class Dispatcher:
     def __init__(
         self,
         *,
-        upstream: Upstream,
+        upstream: UpstreamPort,
         approver: Approver,
         admission: Admission,
         hooks: Hooks,
@@ -104,7 +104,7 @@ class Dispatcher:
         self,
         caller: Caller,
         key: Hashable,
-        requests: list[CallRequest],
+        requests: list[RequestedCall],
         deliver: Deliver,
         on_progress: OnProgress | None = None,
     ) -> None:
@@ -182,22 +182,22 @@ class Dispatcher:
         self,
         caller: Caller,
         entries: list[Entry],
-        requests: list[CallRequest],
+        requests: list[RequestedCall],
         deliver: Deliver,
         on_progress: OnProgress | None,
     ) -> None:
-        batch, beside = entries[0].batch, _Beside(self._limits.entries_at_once)
+        batch, gate = entries[0].batch, _ParallelGate(self._limits.entries_at_once)
         async with trio.open_nursery() as nursery:
             for entry, request in zip(entries, requests, strict=True):
-                passage = Passage(caller, entry, self._journal.life)
-                with guarded("carrying out a call", partial(self._fail, passage)):
+                context = CallContext(caller, entry, self._journal.life)
+                with guarded("carrying out a call", partial(self._fail, context)):
                     is_open = entry.state is EntryState.QUEUED
                     if entry.index and (is_open or entry.index % _ENDED_AT_ONCE == 0):
                         await self._wait_turn()  # a long batch must not hold up the others, nor their stops
                     if entry.state is EntryState.QUEUED:
-                        await self._begin(passage, request, beside, nursery, on_progress)
+                        await self._begin(context, request, gate, nursery, on_progress)
                     else:
-                        self._tell_end(passage)
+                        self._tell_end(context)
         if not caller.queue.batches:
             self._queues.discard(caller.queue)
         await self._deliver(caller, batch, deliver)
@@ -226,11 +226,11 @@ class Dispatcher:
             caller.session_id, batch.reply(), batch.parked, lambda: account.is_closed
         )
 
-    def _fail(self, passage: Passage, error: ToolsearchdError) -> None:
+    def _fail(self, context: CallContext, error: ToolsearchdError) -> None:
         """A bug has ended the entry, unless it had its outcome before."""
-        if passage.sent:
+        if context.sent:
             error = ToolsearchdError(error.code, f"{error.message}; it was sent and may have happened")
-        passage.caller.queue.finish(passage.entry, Outcome.failed(error))
+        context.caller.queue.finish(context.entry, Outcome.failed(error))
 
     async def _wait_turn(self) -> None:
         """One entry of all batches at a time, so that a stop is read between any two."""
@@ -239,90 +239,92 @@ class Dispatcher:
 
     async def _begin(
         self,
-        passage: Passage,
-        request: CallRequest,
-        beside: _Beside,
+        context: CallContext,
+        request: RequestedCall,
+        gate: _ParallelGate,
         nursery: trio.Nursery,
         on_progress: OnProgress | None,
     ) -> None:
         """Returns when the next entry may be looked at; this one may still be on its way then."""
-        caller, entry = passage.caller, passage.entry
+        caller, entry = context.caller, context.entry
         self._publish("received", caller, entry)
-        passage.began_at = time.monotonic()
-        refusal = await self._wait_admitted(passage, request, beside)
+        context.began_at = time.monotonic()
+        refusal = await self._wait_admitted(context, request, gate)
         if refusal is not None or entry.state is not EntryState.QUEUED:
-            self._finish(passage, request, refusal)
+            self._finish(context, request, refusal)
             return
-        beside.add(entry, self._admission.footprint_of(passage))
+        gate.add(entry, self._admission.footprint_of(context))
 
         async def run() -> None:
             try:
-                outcome = await self._sender.wait_outcome(passage, request, started, on_progress)
-                self._finish(passage, request, outcome)
+                outcome = await self._sender.wait_outcome(context, request, started, on_progress)
+                self._finish(context, request, outcome)
             finally:
-                beside.remove(entry)
+                gate.remove(entry)
 
         def started() -> None:
             self._publish("sent", caller, entry)
-            self._journal.record("sent", self._record(passage))
+            self._journal.record("sent", self._record(context))
 
-        guard.start(nursery, "carrying out a call", run, tell=partial(self._fail, passage))
+        guard.start(nursery, "carrying out a call", run, tell=partial(self._fail, context))
 
-    def _finish(self, passage: Passage, request: CallRequest, outcome: Outcome | None) -> None:
+    def _finish(self, context: CallContext, request: RequestedCall, outcome: Outcome | None) -> None:
         """Gives the entry its outcome, unless a stop that came first has given it one."""
-        caller, entry = passage.caller, passage.entry
+        caller, entry = context.caller, context.entry
         if outcome is not None and entry.outcome is None:
             failures = self._failures.setdefault(caller.session_id, Failures())
-            caller.queue.finish(entry, _carried(failures.judged(request, outcome)))
-        self._tell_end(passage)
+            caller.queue.finish(entry, _serialisable(failures.judged(request, outcome)))
+        self._tell_end(context)
 
-    def _tell_end(self, passage: Passage) -> None:
-        caller, entry = passage.caller, passage.entry
+    def _tell_end(self, context: CallContext) -> None:
+        caller, entry = context.caller, context.entry
         assert entry.outcome is not None
-        ms = round((time.monotonic() - passage.began_at) * 1000, 1) if passage.began_at else 0
+        ms = round((time.monotonic() - context.began_at) * 1000, 1) if context.began_at else 0
         end = {"ms": ms, "outcome": entry.outcome.error["code"] if entry.outcome.error else "ok"}
         self._publish("call", caller, entry, **end)
-        self._journal.record("call", self._record(passage) | end)
+        self._journal.record("call", self._record(context) | end)
 
     def _publish(self, step: str, caller: Caller, entry: Entry, **fields: Any) -> None:
         self._activity.publish(
             step, session=caller.session_id, client=caller.client, tool=entry.name, **fields
         )
 
-    def _record(self, passage: Passage) -> dict[str, Any]:
-        return passage.record(with_arguments=self._journal.writes_arguments)
+    def _record(self, context: CallContext) -> dict[str, Any]:
+        return context.record(with_arguments=self._journal.writes_arguments)
 
-    async def _wait_admitted(self, passage: Passage, request: CallRequest, beside: _Beside) -> Outcome | None:
+    async def _wait_admitted(
+        self, context: CallContext, request: RequestedCall, gate: _ParallelGate
+    ) -> Outcome | None:
         """What bars the entry, None where it may be sent. Returns early where it is stopped meanwhile."""
         if (refusal := self._refusal()) is not None:
-            return refused(passage.caller, refusal)
+            return refused(context.caller, refusal)
         if request.error is not None:
             return Outcome(error=request.error)
         refusals: list[Outcome] = []
 
         def refuse(error: ToolsearchdError) -> None:
-            refusals.append(refused(passage.caller, error))
+            refusals.append(refused(context.caller, error))
 
         with trio.CancelScope() as scope, guarded("preparing a call", refuse):
-            self._admitting[passage.entry] = scope
+            self._admitting[context.entry] = scope
             try:
                 # Nobody is asked, and no hook runs, before it is this entry's turn.
-                await beside.wait_room(self._admission.footprint_before(passage, request))
-                await self._admission.wait_admitted(passage, request)
-                await beside.wait_room(self._admission.footprint_of(passage))
+                await gate.wait_room(self._admission.footprint_before(context, request))
+                await self._admission.wait_admitted(context, request)
+                await gate.wait_room(self._admission.footprint_of(context))
             finally:
-                del self._admitting[passage.entry]
+                del self._admitting[context.entry]
         return refusals[0] if refusals else None
 
 
-def _carried(outcome: Outcome) -> Outcome:
+def _serialisable(outcome: Outcome) -> Outcome:
     """With an error that is clean and that a frame can carry: what a model or a server wrote may stand in
     it. A tool's own result in it has been cleaned before."""
     if outcome.error is None:
         return outcome
     words = {key: value for key, value in outcome.error.items() if key != "response"}
     error = {**outcome.error, **clean_json(words)}
-    error = error if is_carried(error) else representable(error)
+    error = error if is_serialisable(error) else representable(error)
     return msgspec.structs.replace(outcome, error=error)
 
 

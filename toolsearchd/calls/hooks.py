@@ -22,7 +22,7 @@ from toolsearchd.catalog.model import Tool
 from toolsearchd.config.secret_values import secrets_of_environment
 from toolsearchd.config.settings import Hook, Settings
 from toolsearchd.disclosure.sanitise import plain_line
-from toolsearchd.dispatch.hooks import Answer, HookFault, HookKind, is_meant, read_answer
+from toolsearchd.dispatch.hooks import HookAnswer, HookFault, HookKind, is_meant, read_answer
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.protocol.framing import ENCODING_ERRORS
 from toolsearchd.system import children
@@ -89,7 +89,7 @@ class Hooks:
 
     async def _ask(
         self, kind: HookKind, hook: Hook, who: Mapping[str, Any], tool: Tool, fields: dict[str, Any]
-    ) -> Answer:
+    ) -> HookAnswer:
         question = {
             "hook": kind,
             **who,
@@ -105,7 +105,7 @@ class Hooks:
             rewrote = answer.arguments is not None or answer.response is not None
             result = "blocked" if answer.decision == "block" else "rewrote" if rewrote else "ok"
         except (HookFault, OSError, ValueError) as fault:
-            error, answer = fault, Answer()
+            error, answer = fault, HookAnswer()
         self._activity.publish(
             "hook",
             session=who["session"],
@@ -130,7 +130,7 @@ class Hooks:
                 )
         return answer
 
-    async def _answer(self, kind: HookKind, hook: Hook, question: bytes) -> Answer:
+    async def _answer(self, kind: HookKind, hook: Hook, question: bytes) -> HookAnswer:
         """Raises `HookFault` and OSError."""
         command = ["/bin/sh", "-c", hook.command] if isinstance(hook.command, str) else list(hook.command)
         process = await children.open_process(
@@ -212,5 +212,5 @@ def _name_of(hook: Hook) -> str:
     return plain_line(os.path.basename(words[0]))[:64] if words else ""
 
 
-def _told(answer: Answer) -> str:
+def _told(answer: HookAnswer) -> str:
     return plain_line(answer.reason) or "no reason given"

@@ -23,7 +23,7 @@ import msgspec
 import trio
 
 from toolsearchd.calls.unanswered import ENDED, NAMED, NAMED_FOR_S, STARTED, Unanswered, read_unanswered
-from toolsearchd.config.settings import Journal as JournalSettings
+from toolsearchd.config.settings import JournalSettings as JournalSettings
 from toolsearchd.disclosure.gate import clean_told
 from toolsearchd.disclosure.sanitise import visible
 from toolsearchd.errors import ToolsearchdError

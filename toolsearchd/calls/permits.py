@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from toolsearchd.dispatch.prompt import Standing
+from toolsearchd.dispatch.prompt import StandingPermit
 from toolsearchd.system.state_file import read_private, write_private
 
 log = logging.getLogger(__name__)
@@ -22,15 +22,15 @@ _MAX_BYTES = 4 * 1024 * 1024  # some 10,000 permits
 
 class _Content(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     version: int
-    always: tuple[Standing, ...] = ()
+    always: tuple[StandingPermit, ...] = ()
 
 
 class Permits:
     def __init__(self, state_dir: Path) -> None:
         self._path = state_dir / _FILE
-        self._kept: tuple[Standing, ...] = ()
+        self._kept: tuple[StandingPermit, ...] = ()
 
-    def load(self) -> tuple[Standing, ...]:
+    def load(self) -> tuple[StandingPermit, ...]:
         try:
             data = read_private(self._path, _MAX_BYTES)
             content = msgspec.json.decode(data, type=_Content) if data is not None else _Content(1)
@@ -43,7 +43,7 @@ class Permits:
         self._kept = tuple(permit for permit in content.always if not permit.session)
         return self._kept
 
-    def keep(self, always: Sequence[Standing]) -> None:
+    def keep(self, always: Sequence[StandingPermit]) -> None:
         """Writes where something changed. Raises OSError; then the file is as it was."""
         if tuple(always) == self._kept:
             return

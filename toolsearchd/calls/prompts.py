@@ -7,7 +7,7 @@ from typing import Any
 
 from toolsearchd.disclosure.gate import clean_told
 from toolsearchd.disclosure.sanitise import clipped, visible
-from toolsearchd.dispatch.prompt import Prompt, Standing
+from toolsearchd.dispatch.prompt import Prompt, StandingPermit
 
 _SHOWN_BYTES = 64 * 1024  # of arguments in an event or a list; more is fetched by the approval's id
 _NOTICE_CHARS = 160  # of arguments in a notification
@@ -42,7 +42,7 @@ def shown_prompt(prompt: Prompt, *, whole: bool, fits: bool = True) -> dict[str,
     return shown
 
 
-def shown_permit(permit: Standing) -> dict[str, Any]:
+def shown_permit(permit: StandingPermit) -> dict[str, Any]:
     return {
         "approval": permit.id,
         "scope": "session" if permit.session else "always",

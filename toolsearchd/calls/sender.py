@@ -12,15 +12,15 @@ from typing import Any
 
 import trio
 
-from toolsearchd.calls.account import Claim
-from toolsearchd.calls.admission import Admission, Passage, Upstream, refused
+from toolsearchd.calls.account import EntryAccount
+from toolsearchd.calls.admission import Admission, CallContext, UpstreamPort, refused
 from toolsearchd.calls.hooks import Hooks
 from toolsearchd.calls.spill import Spill
 from toolsearchd.catalog.model import Tool
 from toolsearchd.disclosure.sanitise import excerpt
 from toolsearchd.dispatch.entry import Entry, EntryState, Outcome
 from toolsearchd.dispatch.queue import INDETERMINATE_BY_STOP
-from toolsearchd.dispatch.shapes import CallRequest
+from toolsearchd.dispatch.shapes import RequestedCall
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.system import guard
@@ -31,7 +31,7 @@ _MESSAGE_CHARS = 2000  # of a tool's own words in an error
 OnProgress = Callable[[Entry, float, float | None, str | None], None]
 
 
-class _Flight:
+class _InFlight:
     """An entry on its way: its scope, and its outcome once `ended` is set. The first outcome stands."""
 
     def __init__(self) -> None:
@@ -50,14 +50,14 @@ class _Flight:
 
 class Sender:
     def __init__(
-        self, *, upstream: Upstream, admission: Admission, hooks: Hooks, spill: Spill, limits: Limits
+        self, *, upstream: UpstreamPort, admission: Admission, hooks: Hooks, spill: Spill, limits: Limits
     ) -> None:
         self._upstream = upstream
         self._admission = admission
         self._hooks = hooks
         self._spill = spill
         self._limits = limits
-        self._flights: dict[Entry, _Flight] = {}
+        self._in_flight: dict[Entry, _InFlight] = {}
         self._nursery: trio.Nursery | None = None
         self.late_answers = 0
 
@@ -68,144 +68,144 @@ class Sender:
 
     async def wait_outcome(
         self,
-        passage: Passage,
-        request: CallRequest,
+        context: CallContext,
+        request: RequestedCall,
         started: Callable[[], None],
         on_progress: OnProgress | None,
     ) -> Outcome:
         """The entry's outcome; `started` is called when it is sent. `end` ends the wait at once, however long
         cancelling takes below."""
         assert self._nursery is not None
-        if passage.entry.outcome is not None:
-            return passage.entry.outcome
-        flight = self._flights[passage.entry] = _Flight()
+        if context.entry.outcome is not None:
+            return context.entry.outcome
+        in_flight = self._in_flight[context.entry] = _InFlight()
         guard.start(
-            self._nursery, "calling a tool", self._fly, flight, passage, request, started, on_progress
+            self._nursery, "calling a tool", self._send, in_flight, context, request, started, on_progress
         )
-        await flight.ended.wait()
-        return flight.outcome
+        await in_flight.ended.wait()
+        return in_flight.outcome
 
     def end(self, entry: Entry, outcome: Outcome) -> None:
         """Ends the wait for an entry on its way; a server that has it is told to cancel, its late answer is
         dropped."""
-        flight = self._flights.get(entry)
-        if flight is not None:
-            flight.end(outcome)
-            flight.scope.cancel()
+        in_flight = self._in_flight.get(entry)
+        if in_flight is not None:
+            in_flight.end(outcome)
+            in_flight.scope.cancel()
 
     async def drain(self) -> None:
         """`drain_s` for what is on its way, then its end."""
         with trio.move_on_after(self._limits.drain_s):
-            while self._flights:
+            while self._in_flight:
                 await trio.sleep(0.01)
-        for entry in tuple(self._flights):
+        for entry in tuple(self._in_flight):
             self.end(entry, INDETERMINATE_BY_STOP)
         with trio.move_on_after(1):  # for the cancellations to reach their servers
-            while self._flights:
+            while self._in_flight:
                 await trio.sleep(0.01)
 
-    async def _fly(
+    async def _send(
         self,
-        flight: _Flight,
-        passage: Passage,
-        request: CallRequest,
+        in_flight: _InFlight,
+        context: CallContext,
+        request: RequestedCall,
         started: Callable[[], None],
         on_progress: OnProgress | None,
     ) -> None:
-        tool = passage.tool
+        tool = context.tool
         assert tool is not None
         told: Outcome | None = None
 
         def end(outcome: Outcome) -> None:
             nonlocal told
             told = outcome
-            if not flight.end(outcome):
+            if not in_flight.end(outcome):
                 self.late_answers += 1
-                self._spill.drop(passage.caller.session_id, outcome)
+                self._spill.drop(context.caller.session_id, outcome)
 
         def refuse(error: ToolsearchdError) -> None:
-            end(refused(passage.caller, error))
+            end(refused(context.caller, error))
 
-        with flight.scope, guarded("calling a tool", refuse):
-            check = partial(self._start, passage, request, started)
-            outcome = await self._answered(passage, request, check, on_progress)
-            if passage.sent:
-                outcome = await self._hooked(passage, tool, outcome)
-                outcome = await self._fitted(passage, tool, outcome)
+        with in_flight.scope, guarded("calling a tool", refuse):
+            check = partial(self._start, context, request, started)
+            outcome = await self._answered(context, request, check, on_progress)
+            if context.sent:
+                outcome = await self._hooked(context, tool, outcome)
+                outcome = await self._fitted(context, tool, outcome)
             end(outcome)
-        passage.caller.account.end(passage.entry, late=flight.outcome is not told)
-        self._flights.pop(passage.entry, None)
+        context.caller.account.end(context.entry, late=in_flight.outcome is not told)
+        self._in_flight.pop(context.entry, None)
 
     async def _answered(
         self,
-        passage: Passage,
-        request: CallRequest,
+        context: CallContext,
+        request: RequestedCall,
         check: Callable[[], None],
         on_progress: OnProgress | None,
     ) -> Outcome:
         """The outcome of the send. Where the policy has come to ask meanwhile, a person is asked; where the
         session holds too much, its reading is waited for; both off the server's slots, and then the send is
         tried again. Raises what refuses it then."""
-        tool = passage.tool
+        tool = context.tool
         assert tool is not None
         while True:
             try:
-                return _outcome_of(tool, await self._answer(passage, tool, check, on_progress))
+                return _outcome_of(tool, await self._answer(context, tool, check, on_progress))
             except ToolsearchdError as error:
-                if passage.sent or not (passage.lacks_leave or passage.lacks_room):
-                    return refused(passage.caller, error)
-            if passage.lacks_room:
-                await passage.caller.account.wait_room(passage.entry, tool.public_name)
+                if context.sent or not (context.lacks_leave or context.lacks_room):
+                    return refused(context.caller, error)
+            if context.lacks_room:
+                await context.caller.account.wait_room(context.entry, tool.public_name)
             else:
-                await self._admission.wait_leave(passage, request)
+                await self._admission.wait_leave(context, request)
 
-    def _start(self, passage: Passage, request: CallRequest, started: Callable[[], None]) -> None:
+    def _start(self, context: CallContext, request: RequestedCall, started: Callable[[], None]) -> None:
         """The last look, right before a send. Raises what keeps the request back."""
-        entry = passage.entry
+        entry = context.entry
         if entry.state is EntryState.ENDED or entry.stopping:
             raise ToolsearchdError("INTERRUPTED", "stopped before it was sent")
-        self._check_room(passage)
-        self._admission.check(passage, request)
-        if passage.caller.queue.start(entry):  # else it is sent for the second time
-            assert passage.tool is not None
-            passage.caller.account.send(entry, passage.tool.public_name)
+        self._check_room(context)
+        self._admission.check(context, request)
+        if context.caller.queue.start(entry):  # else it is sent for the second time
+            assert context.tool is not None
+            context.caller.account.send(entry, context.tool.public_name)
             started()
 
-    def _check_room(self, passage: Passage) -> None:
+    def _check_room(self, context: CallContext) -> None:
         """Raises BUSY, with `lacks_room` set, where the session holds as much as it may."""
-        assert passage.tool is not None
-        name = passage.tool.public_name
-        passage.lacks_room = not passage.sent and not passage.caller.account.has_room(passage.entry, name)
-        if passage.lacks_room:
+        assert context.tool is not None
+        name = context.tool.public_name
+        context.lacks_room = not context.sent and not context.caller.account.has_room(context.entry, name)
+        if context.lacks_room:
             raise ToolsearchdError("BUSY", "the session holds results that it has not read")
 
-    async def _fitted(self, passage: Passage, tool: Tool, outcome: Outcome) -> Outcome:
+    async def _fitted(self, context: CallContext, tool: Tool, outcome: Outcome) -> Outcome:
         """The outcome as it may be held: in memory while the session has room for it, else in a file."""
-        account = passage.caller.account
+        account = context.caller.account
         if account.is_closed:  # nobody is there to be told
             return Outcome(response={"content": []}) if outcome.error is None else outcome
-        claim = Claim(account, passage.entry, tool.public_name)
-        return await self._spill.fitted(passage.caller.session_id, outcome, claim)
+        claim = EntryAccount(account, context.entry, tool.public_name)
+        return await self._spill.fitted(context.caller.session_id, outcome, claim)
 
-    async def _hooked(self, passage: Passage, tool: Tool, outcome: Outcome) -> Outcome:
+    async def _hooked(self, context: CallContext, tool: Tool, outcome: Outcome) -> Outcome:
         """What the caller is told, behind the hooks. Raises what keeps the outcome back."""
         known = {"error": outcome.error} if outcome.error is not None else {"response": outcome.response}
-        profiles, arguments = passage.caller.profiles, passage.arguments or {}
-        told = await self._hooks.run_post(passage.who, profiles, tool, arguments, known)
+        profiles, arguments = context.caller.profiles, context.arguments or {}
+        told = await self._hooks.run_post(context.who, profiles, tool, arguments, known)
         return outcome if told is None else _outcome_of(tool, told)
 
     async def _answer(
-        self, passage: Passage, tool: Tool, check: Callable[[], None], on_progress: OnProgress | None
+        self, context: CallContext, tool: Tool, check: Callable[[], None], on_progress: OnProgress | None
     ) -> dict[str, Any]:
         """The tool's result, from the server or, for a tool of the agent's own, from the agent."""
-        caller, arguments = passage.caller, passage.arguments or {}
+        caller, arguments = context.caller, context.arguments or {}
         if tool.kind == "plugin":
             check()
             return await caller.call_own(tool.name, arguments, timeout_s=self._limits.call_timeout_s)
 
         def report(progress: float, total: float | None, message: str | None) -> None:
             assert on_progress is not None
-            on_progress(passage.entry, progress, total, message)
+            on_progress(context.entry, progress, total, message)
 
         spec = self._upstream.spec(tool.server)
         return await self._upstream.call(

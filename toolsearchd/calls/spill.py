@@ -20,14 +20,14 @@ from typing import Any
 import msgspec
 import trio
 
-from toolsearchd.calls.account import Claim
+from toolsearchd.calls.account import EntryAccount
 from toolsearchd.disclosure.gate import clean_message
 from toolsearchd.disclosure.sanitise import clean_result
 from toolsearchd.dispatch.entry import Outcome, Parked
 from toolsearchd.dispatch.results import clipped, text_bytes, whole_text
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
-from toolsearchd.protocol.framing import ENCODING_ERRORS, is_carried
+from toolsearchd.protocol.framing import ENCODING_ERRORS, is_serialisable
 from toolsearchd.system.state_file import open_private
 from toolsearchd.values import representable
 
@@ -84,7 +84,7 @@ class Spill:
 
     # --- results ----------------------------------------------------------------------------------
 
-    async def fitted(self, session: str, outcome: Outcome, claim: Claim | None = None) -> Outcome:
+    async def fitted(self, session: str, outcome: Outcome, claim: EntryAccount | None = None) -> Outcome:
         """The outcome as it may be told: its texts clean, and within bounds. What no frame can carry costs
         that value, and a note says so: the call was carried out.
 
@@ -100,7 +100,7 @@ class Spill:
         return await self._fitted(session, outcome, result, claim)
 
     async def _fitted(
-        self, session: str, outcome: Outcome, result: dict[str, Any], claim: Claim | None
+        self, session: str, outcome: Outcome, result: dict[str, Any], claim: EntryAccount | None
     ) -> Outcome:
         """What is kept in a file is as clean as what is told: who reads on there may be a model, too."""
         size, where = _size(result), None
@@ -130,7 +130,7 @@ class Spill:
         outcome: Outcome,
         result: dict[str, Any],
         where: dict[str, Any] | None,
-        claim: Claim,
+        claim: EntryAccount,
     ) -> Outcome:
         """The outcome, its clean result in a file until it is delivered."""
         data = await self._in_thread(partial(msgspec.json.encode, result))
@@ -155,7 +155,7 @@ class Spill:
         slots: list[dict[str, Any]] = reply["results"]
         parked = parked or {}
         for at, slot in enumerate(slots):
-            if not is_carried(slot):  # its name, as a model wrote it
+            if not is_serialisable(slot):  # its name, as a model wrote it
                 slots[at] = representable(slot)
         sizes = [_size(slot) for slot in slots]
         whole = [parked[at].bytes if at in parked else size for at, size in enumerate(sizes)]

@@ -17,7 +17,7 @@ from toolsearchd.catalog.snapshot import Snapshot, document_digest
 from toolsearchd.globs import matches_glob
 from toolsearchd.index.analyzer import Analyzer
 from toolsearchd.index.builder import Compile, compacted, empty_index
-from toolsearchd.index.document import Analysis, Document
+from toolsearchd.index.document import Analysis, IndexDocument
 from toolsearchd.index.postings import Index, bitmap
 from toolsearchd.limits import Limits
 
@@ -55,7 +55,7 @@ class SnapshotCompile:
         self._known = memo or {}
         self.memo: dict[MemoKey, Analysis] = {}  # what a small change used: it may flip back
         self.failed: list[tuple[str, str, str]] = []  # server, tool, error: callable, but no search finds it
-        self.missing: list[tuple[str, str, Document]] = []
+        self.missing: list[tuple[str, str, IndexDocument]] = []
         self._new: list[tuple[int, str, Source, Definition]] = []  # doc id, digest, where it comes from
         self._gone = BitMap()
         self._tools: list[Tool | None] = []
@@ -280,11 +280,11 @@ def compile_snapshot(
     return work.snapshot
 
 
-def document_of(source: Source, definition: Definition) -> Document:
+def document_of(source: Source, definition: Definition) -> IndexDocument:
     """What the index is told about a tool."""
     top, nested = _properties(definition.input_schema)
     exposed = definition.name if source.kind == "plugin" else hermes_name(source.name, definition.name)
-    return Document(
+    return IndexDocument(
         key=public_name_of(source, definition.name),
         name=definition.name,
         server=source.name,
@@ -303,7 +303,7 @@ def public_name_of(source: Source, tool: str) -> str:
     return tool if source.kind == "plugin" else public_name(source.name, tool)
 
 
-def documents_of(source: Source) -> list[Document]:
+def documents_of(source: Source) -> list[IndexDocument]:
     """The documents of all of a source's tools."""
     return [document_of(source, definition) for definition in source.definitions]
 

@@ -56,7 +56,7 @@ def _nowhere(_path: Path) -> Place:
     return NOWHERE
 
 
-class Document(msgspec.Struct, frozen=True):
+class ConfigDocument(msgspec.Struct, frozen=True):
     """`value` is None where the text could not be read (then a problem of level error says why)."""
 
     value: Any

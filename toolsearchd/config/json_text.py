@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from toolsearchd.config.document import NOWHERE, Document, Lines, Path, Place, problem_at
+from toolsearchd.config.document import NOWHERE, ConfigDocument, Lines, Path, Place, problem_at
 from toolsearchd.config.model import Problem
 
 # Strings first, so that what looks like a comment inside one is left alone. What never ends is one token up
@@ -28,7 +28,7 @@ _TOLD_DOUBLES = 20  # keys that stand twice which are told one by one
 _MAX_CHARS = 4 * 1024 * 1024  # beyond it nothing is stripped or looked up: no hand-written file is so long
 
 
-def parse_json(text: str, file: str) -> Document:
+def parse_json(text: str, file: str) -> ConfigDocument:
     """Never raises."""
     text = text.removeprefix("\ufeff")
     doubles: list[str] = []
@@ -51,12 +51,12 @@ def parse_json(text: str, file: str) -> Document:
             value = decoder.decode(text)
     except json.JSONDecodeError as error:
         place = Place(error.lineno, error.colno)
-        return Document(None, [problem_at("error", f"not JSON: {error.msg}", file, (), place)])
+        return ConfigDocument(None, [problem_at("error", f"not JSON: {error.msg}", file, (), place)])
     except RecursionError:
-        return Document(None, [problem_at("error", "nested too deeply", file)])
+        return ConfigDocument(None, [problem_at("error", "nested too deeply", file)])
     except ValueError as error:  # a number of more than 4,300 digits
-        return Document(None, [problem_at("error", f"not readable as JSON: {error}", file)])
-    return Document(value, _doubles(text, file) if doubles else [], _Places(text).place)
+        return ConfigDocument(None, [problem_at("error", f"not readable as JSON: {error}", file)])
+    return ConfigDocument(value, _doubles(text, file) if doubles else [], _Places(text).place)
 
 
 # A string of either kind, a comment, or a word, which is a key where a colon follows.
@@ -66,7 +66,7 @@ _JSON5 = re.compile(
 )
 
 
-def parse_json5(text: str, file: str) -> Document:
+def parse_json5(text: str, file: str) -> ConfigDocument:
     """As `parse_json`, with unquoted keys and single quotes too. Columns shift where those stand."""
     document = parse_json(text, file)
     if document.is_readable or len(text) > _MAX_CHARS:

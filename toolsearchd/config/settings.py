@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from toolsearchd.config.choices import with_choices
-from toolsearchd.config.document import Document, Path, problem_at
+from toolsearchd.config.document import ConfigDocument, Path, problem_at
 from toolsearchd.config.entry import LEFT_OUT, EntryReader
 from toolsearchd.config.expand import ExpandContext
 from toolsearchd.config.masking import unquoted
@@ -90,12 +90,12 @@ class Hook(Section, frozen=True, kw_only=True):
     on_error: Literal["open", "closed"] = "closed"
 
 
-class Hooks(Section, frozen=True, kw_only=True):
+class HookSettings(Section, frozen=True, kw_only=True):
     pre_call: tuple[Hook, ...] = ()
     post_call: tuple[Hook, ...] = ()
 
 
-class Journal(Section, frozen=True, kw_only=True):
+class JournalSettings(Section, frozen=True, kw_only=True):
     arguments: bool = False
     max_bytes: Count = 64 * 1024 * 1024
     keep: Count = 5
@@ -111,8 +111,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     environment: Environment = Environment()
     profiles: dict[str, Profile] = msgspec.field(default_factory=dict)
     approval: Approval = Approval()
-    hooks: Hooks = Hooks()
-    journal: Journal = Journal()
+    hooks: HookSettings = HookSettings()
+    journal: JournalSettings = JournalSettings()
     limits: Limits = Limits()
 
 
@@ -143,7 +143,7 @@ def load_settings(text: str, file: str) -> tuple[Settings | None, list[Problem]]
 
 
 class _Loader:
-    def __init__(self, document: Document, file: str) -> None:
+    def __init__(self, document: ConfigDocument, file: str) -> None:
         self._document = document
         self._file = file
         self.problems: list[Problem] = list(document.problems)
@@ -176,8 +176,8 @@ class _Loader:
             environment=self._section(value, "environment", Environment),
             profiles=self._profiles(value.get("profiles")),
             approval=self._section(value, "approval", Approval),
-            hooks=self._section(value, "hooks", Hooks),
-            journal=self._section(value, "journal", Journal),
+            hooks=self._section(value, "hooks", HookSettings),
+            journal=self._section(value, "journal", JournalSettings),
             limits=self._limits(value),
         )
 

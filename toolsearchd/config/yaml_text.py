@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from toolsearchd.config.document import Document, Path, Place, problem_at
+from toolsearchd.config.document import ConfigDocument, Path, Place, problem_at
 from toolsearchd.config.masking import unquoted
 from toolsearchd.config.model import Problem
 
@@ -23,7 +23,7 @@ _TAG = "tag:yaml.org,2002:"
 _LOADER: Any = yaml.CSafeLoader if hasattr(yaml, "CSafeLoader") else yaml.SafeLoader
 
 
-def parse_yaml(text: str, file: str) -> Document:
+def parse_yaml(text: str, file: str) -> ConfigDocument:
     """Never raises: a text that can't be read gives value None and an error with its line and column."""
     reader = _Reader(file)
     value = None
@@ -38,7 +38,7 @@ def parse_yaml(text: str, file: str) -> Document:
         reader.fail(f"not YAML: {unquoted(str(error.problem or error.context))}", (), place)
     except (yaml.YAMLError, _TooMuchError, ValueError, RecursionError) as error:
         reader.fail(f"not readable as YAML: {unquoted(str(error))}", (), Place(0, 0))
-    return Document(value, reader.problems, reader.place)
+    return ConfigDocument(value, reader.problems, reader.place)
 
 
 class _TooMuchError(Exception):

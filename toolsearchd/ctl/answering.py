@@ -25,12 +25,12 @@ _SCOPES = {"a": "once", "s": "session", "A": "always"}
 def answer_by_keys(daemon: ControlClient, pending: list[dict[str, Any]]) -> int:
     """Until `q` or the end of input. Raises NO_DAEMON at the connection's end."""
     print(f"waiting for calls that need an approval; {_KEYS}")
-    desk = _Desk(daemon, pending)
+    answering = _Answering(daemon, pending)
     with _single_keys():
-        desk.show()
+        answering.show()
         while True:
             for event in daemon.come_events():
-                desk.take(event)
+                answering.take(event)
             ready, _, _ = select.select([daemon, sys.stdin], [], [])
             if daemon in ready:
                 daemon.read_some()
@@ -38,10 +38,10 @@ def answer_by_keys(daemon: ControlClient, pending: list[dict[str, Any]]) -> int:
                 key = os.read(sys.stdin.fileno(), 1).decode("ascii", "replace")
                 if key in ("q", "", "\x04"):
                     return 0
-                desk.press(key)
+                answering.press(key)
 
 
-class _Desk:
+class _Answering:
     """The prompts that wait, oldest first; the first is the one on the screen."""
 
     def __init__(self, daemon: ControlClient, pending: list[dict[str, Any]]) -> None:

@@ -15,10 +15,10 @@ from typing import Any
 
 import msgspec
 
-from toolsearchd.config.install.clients import CLIENTS, Client
+from toolsearchd.config.install.clients import CLIENTS, InstallTarget
 from toolsearchd.config.install.door import Door
 from toolsearchd.config.install.moved import FOLDER, moved_file
-from toolsearchd.config.install.records import Found, Plan, Record
+from toolsearchd.config.install.records import FoundFiles, InstallPlan, Record
 from toolsearchd.config.secret_values import secrets_in
 from toolsearchd.ctl.client_lock import held
 from toolsearchd.ctl.connect import control
@@ -48,9 +48,9 @@ class Installation:
         self.moved = folder / moved_file(self.client.name)
         self.file = self._file(args.file, environ)
 
-    def found(self) -> Found:
+    def found(self) -> FoundFiles:
         """Raises BAD_CONFIG."""
-        return Found(
+        return FoundFiles(
             file=str(self.file),
             text=read(self.file),
             record=self._record(),
@@ -58,7 +58,7 @@ class Installation:
             moved=read(self.moved),
         )
 
-    def install(self, found: Found, plan: Plan) -> None:
+    def install(self, found: FoundFiles, plan: InstallPlan) -> None:
         """What goes is kept before it goes. Raises CONFIG_CHANGED and WRITE_FAILED."""
         between = plan.between if plan.between is not None else plan.moved
         self._apply(
@@ -69,7 +69,7 @@ class Installation:
             Change(self.moved, between, plan.moved),
         )
 
-    def uninstall(self, found: Found, plan: Plan) -> None:
+    def uninstall(self, found: FoundFiles, plan: InstallPlan) -> None:
         """What comes back is there before it is dropped. Raises CONFIG_CHANGED and WRITE_FAILED."""
         self._apply(
             Change(self.file, found.text, plan.text),
@@ -162,7 +162,7 @@ def door(args: Namespace, profile: str | None) -> Door:
     return Door(command=sys.executable, before=("-m", "toolsearchd.ctl", *before), profile=profile)
 
 
-def difference(client: Client, found: Found, plan: Plan) -> str:
+def difference(client: InstallTarget, found: FoundFiles, plan: InstallPlan) -> str:
     """Of the client's file, as a unified diff in which no credential stands."""
     texts = [data.decode("utf-8", "replace") for data in (found.text, plan.text) if data]
     secrets = secrets_in(*(client.format.load(text, found.file).value for text in texts))
@@ -176,12 +176,14 @@ def difference(client: Client, found: Found, plan: Plan) -> str:
     )
 
 
-def say_difference(client: Client, found: Found, plan: Plan) -> None:
+def say_difference(client: InstallTarget, found: FoundFiles, plan: InstallPlan) -> None:
     say(difference(client, found, plan).rstrip("\n") or "no difference")
     say("nothing was written")
 
 
-def outcome(installation: Installation, found: Found, plan: Plan, args: Namespace) -> dict[str, Any]:
+def outcome(
+    installation: Installation, found: FoundFiles, plan: InstallPlan, args: Namespace
+) -> dict[str, Any]:
     """What each verb says first in its JSON."""
     document = {
         "client": installation.client.name,
@@ -210,7 +212,7 @@ def _homes(environ: Mapping[str, str]) -> tuple[str, str]:
     return home, environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
 
 
-def _usual_file(client: Client, environ: Mapping[str, str]) -> Path:
+def _usual_file(client: InstallTarget, environ: Mapping[str, str]) -> Path:
     """The first that exists of where the client keeps its config. Raises NO_CLIENT."""
     home, config_home = _homes(environ)
     places = [Path(path) for path in client.format.paths(home, config_home)]

@@ -22,7 +22,7 @@ from toolsearchd.disclosure.tokens import VOCABULARIES
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.live.cataloger import Cataloger
 from toolsearchd.live.evaluator import Evaluator
-from toolsearchd.protocol import messages
+from toolsearchd.protocol import requests as messages
 from toolsearchd.sessions.entitlement import profile_findings
 from toolsearchd.sessions.sessions import Sessions
 from toolsearchd.system.guard import bugs
@@ -40,7 +40,7 @@ class ServerDesk(Protocol):
     def restart(self, name: str) -> None: ...
 
 
-class ControlDesk:
+class Admin:
     def __init__(
         self,
         *,
@@ -69,16 +69,18 @@ class ControlDesk:
     def answers(self) -> Mapping[type[messages.ControlRequest], Callable[[Any], Any]]:
         """Message type → what answers it. `Watch` is the connection's own."""
         return {
-            messages.ControlPing: lambda _: {"generation": self._cataloger.snapshot.generation},
-            messages.Journal: lambda _: self._journal.summary(),
-            messages.Status: lambda _: self.status(),
-            messages.Servers: lambda request: self.servers(request.name, origins=request.origins),
-            messages.Restart: lambda request: self.restart(request.name),
-            messages.Sessions: lambda _: {"sessions": [session.summary() for session in self._sessions]},
-            messages.StopSessions: lambda request: self._sessions.stop_all(request.session),
-            messages.Tokens: lambda request: self.tokens(request.session, request.encodings),
-            messages.Reload: self.reload,
-            messages.Doctor: lambda _: self.doctor(),
+            messages.ControlPingRequest: lambda _: {"generation": self._cataloger.snapshot.generation},
+            messages.JournalRequest: lambda _: self._journal.summary(),
+            messages.StatusRequest: lambda _: self.status(),
+            messages.ServersRequest: lambda request: self.servers(request.name, origins=request.origins),
+            messages.RestartRequest: lambda request: self.restart(request.name),
+            messages.SessionsRequest: lambda _: {
+                "sessions": [session.summary() for session in self._sessions]
+            },
+            messages.StopSessionsRequest: lambda request: self._sessions.stop_all(request.session),
+            messages.TokensRequest: lambda request: self.tokens(request.session, request.encodings),
+            messages.ReloadRequest: self.reload,
+            messages.DoctorRequest: lambda _: self.doctor(),
         }
 
     def one_line(self) -> str:
@@ -151,7 +153,7 @@ class ControlDesk:
         self._fleet.restart(name)
         return {"restarted": name}
 
-    def reload(self, request: messages.Reload) -> dict[str, Any]:
+    def reload(self, request: messages.ReloadRequest) -> dict[str, Any]:
         """Re-reads every config now; what changed is under way when this returns. `accepted`: the files that
         are missing or empty and from now on count as saying nothing."""
         before = {spec.name: spec for spec in self._watcher.desired.servers}

@@ -27,7 +27,7 @@ from toolsearchd.calls.permits import Permits
 from toolsearchd.calls.spill import Spill
 from toolsearchd.catalog.model import Source
 from toolsearchd.config.settings import Settings
-from toolsearchd.daemon.admin import ControlDesk
+from toolsearchd.daemon.admin import Admin
 from toolsearchd.daemon.deferred_imports import import_later, import_rest
 from toolsearchd.daemon.gc import Heap
 from toolsearchd.daemon.notifier import Notifier
@@ -66,7 +66,7 @@ LATER = (
     *("toolsearchd.upstream.process", "toolsearchd.upstream.lines", "toolsearchd.upstream.upstream"),
     *("toolsearchd.dispatch.schema", "toolsearchd.dispatch.bounds", "toolsearchd.dispatch.coerce"),
     *("toolsearchd.dispatch.coerce_hermes", "toolsearchd.dispatch.validate"),
-    *("toolsearchd.dispatch.mismatch", "toolsearchd.dispatch.arguments"),
+    *("toolsearchd.dispatch.validation_errors", "toolsearchd.dispatch.arguments"),
     *("toolsearchd.index.explain", "toolsearchd.disclosure.explanation", "toolsearchd.live.findability"),
     *("toolsearchd.disclosure.dialects.hermes_v1", "toolsearchd.disclosure.dialects.deepagents"),
     *("toolsearchd.disclosure.dialects.openclaw_catalog", "toolsearchd.disclosure.dialects.openclaw_replies"),
@@ -180,7 +180,7 @@ class Daemon:
             manifests=self.manifests.current,
             disclosure=_disclosure_of(environ),
         )
-        self.desk = ControlDesk(
+        self.admin = Admin(
             watcher=watcher,
             fleet=self.fleet,
             cataloger=self.cataloger,
@@ -228,7 +228,7 @@ class Daemon:
         agents = self._listener("agent", AgentWire(self.sessions, self.limits, self.door).serve)
         control = self._listener(
             "control",
-            ControlWire(self.desk.answers(), self.approver, self.activity, self.limits).serve,
+            ControlWire(self.admin.answers(), self.approver, self.activity, self.limits).serve,
         )
         self.fleet.apply(self.watcher.desired.servers)
         await stages.start("watcher", after(ready, self.watcher.run))
@@ -248,9 +248,9 @@ class Daemon:
         await stages.start("control listener", control.run)
         await stages.start("place keeper", partial(self.place_keeper.run, (agents, control)))
         self.heap.started()
-        self.notifier.ready(self.desk.one_line())
-        log.info("ready: %s", self.desk.one_line())
-        await stages.start("notifier", lambda **kw: self.notifier.run(self.desk.one_line, **kw))
+        self.notifier.ready(self.admin.one_line())
+        log.info("ready: %s", self.admin.one_line())
+        await stages.start("notifier", lambda **kw: self.notifier.run(self.admin.one_line, **kw))
         ready.set()
 
         await self._stop.wait()
@@ -279,10 +279,10 @@ class Daemon:
             if number == signal.SIGHUP:
                 self.notifier.reloading()
                 self.watcher.reload_nowait()
-                self.notifier.ready(self.desk.one_line())
+                self.notifier.ready(self.admin.one_line())
             elif number == signal.SIGUSR1:
                 with guarded("writing statistics"):  # a server's words stand in them
-                    log.info("statistics: %s", msgspec.json.encode(self.desk.statistics()).decode())
+                    log.info("statistics: %s", msgspec.json.encode(self.admin.statistics()).decode())
             elif self._stop.is_set():
                 log.warning("told to stop twice: not waiting any longer")
                 everything.cancel()

@@ -68,7 +68,7 @@ class Chain(NamedTuple):
     steps: list[tuple[float, int, int]]  # priority, level, tokens freed
 
 
-class Forms:
+class ListingForms:
     """One server in every form it may take, most detailed first, and what those cost by each tokenizer."""
 
     def __init__(self, server: ListedServer) -> None:
@@ -92,14 +92,14 @@ class Forms:
         return count in self._chains or (below is not None and self.is_counted(below))
 
 
-_forms: WeakKeyDictionary[ListedServer, Forms] = WeakKeyDictionary()
+_forms: WeakKeyDictionary[ListedServer, ListingForms] = WeakKeyDictionary()
 
 
-def forms_of(server: ListedServer) -> Forms:
+def forms_of(server: ListedServer) -> ListingForms:
     """What did not change is not made again; kept as long as the part that it is of."""
     found = _forms.get(server)
     if found is None:
-        found = _forms[server] = Forms(server)
+        found = _forms[server] = ListingForms(server)
     return found
 
 
@@ -134,8 +134,8 @@ def _families(names: Sequence[str]) -> str:
 
 
 def units_to_count(servers: Sequence[ListedServer], known: Count | None = None) -> Iterator[str]:
-    """Every text that a `Plan` asks about, but for the listings themselves; `known`: what it asks, of which
-    servers that were counted are left out."""
+    """Every text that a `ListingPlan` asks about, but for the listings themselves; `known`: what it asks, of
+    which servers that were counted are left out."""
     yield f"{HEADER}\n"
     for server in servers:
         forms = forms_of(server)
@@ -144,7 +144,7 @@ def units_to_count(servers: Sequence[ListedServer], known: Count | None = None) 
                 yield from block.units
 
 
-class Plan:
+class ListingPlan:
     """The sequence for one catalog and one tokenizer. Make it once, ask it for any budget.
 
     The order of `servers` does not matter.

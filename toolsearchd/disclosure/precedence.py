@@ -16,7 +16,7 @@ from toolsearchd.globs import matches_glob
 DISCLOSURES = ("progressive", "direct")
 
 
-class Choice(NamedTuple):
+class TierChoice(NamedTuple):
     dialect: str
     why: str  # who chose it, for people
 
@@ -36,7 +36,7 @@ def choose(
     client: str,
     model: Model,
     manifests: Sequence[Manifest],
-) -> Choice:
+) -> TierChoice:
     """The dialect in force.
 
     `direct_by`: (disclosure, who says so); one `direct` settles it. `dialect_by`: (name, who says so), the
@@ -47,9 +47,9 @@ def choose(
         check_disclosure(value, who)
     for value, who in direct_by:
         if value == "direct":
-            return Choice("direct", f"{who} direct")
+            return TierChoice("direct", f"{who} direct")
     asked, who = next(((name, who) for name, who in dialect_by if name), (None, ""))
-    choice = _by_client(client) if asked is None else Choice(asked, f"{who} {asked[:64]}")
+    choice = _by_client(client) if asked is None else TierChoice(asked, f"{who} {asked[:64]}")
     dialect = DIALECTS.get(choice.dialect)
     if dialect is None:
         known = ", ".join(sorted(DIALECTS))
@@ -58,12 +58,12 @@ def choose(
         )
     manifest = switching_off(manifests, model, dialect.agent)
     if manifest is not None and dialect.bridges:
-        return Choice("direct", f"the manifest {manifest.id} for the model {model.model_id[:64]}")
+        return TierChoice("direct", f"the manifest {manifest.id} for the model {model.model_id[:64]}")
     return choice
 
 
-def _by_client(client: str) -> Choice:
+def _by_client(client: str) -> TierChoice:
     for glob, dialect in CLIENTS:
         if matches_glob(client.lower(), glob):
-            return Choice(dialect, f"the client's name {client[:64]}")
-    return Choice("default", "nothing else was asked for")
+            return TierChoice(dialect, f"the client's name {client[:64]}")
+    return TierChoice("default", "nothing else was asked for")

@@ -21,7 +21,7 @@ _LISTED = 4_096  # parts of listings: 128 servers in 32 dialects and grants
 _SPARE = 1_000  # texts kept of tools that are gone: a list that flips back costs nothing
 
 
-class Found(NamedTuple):
+class FoundTool(NamedTuple):
     """A tool in a search reply."""
 
     description: str
@@ -36,7 +36,7 @@ class ToolTexts:
     def __init__(self) -> None:
         self._short: dict[str, str] = {}
         self._listed: dict[Hashable, tuple[tuple[Tool, ...], ListedServer]] = {}
-        self._found: dict[str, Found] = {}
+        self._found: dict[str, FoundTool] = {}
         self._described: dict[str, dict[str, Any]] = {}
 
     def trim(self, tools: int) -> None:
@@ -62,12 +62,14 @@ class ToolTexts:
     def keep_listed(self, key: Hashable, tools: tuple[Tool, ...], part: ListedServer) -> None:
         self._listed[key] = (tools, part)
 
-    def found(self, definition: Definition) -> Found:
+    def found(self, definition: Definition) -> FoundTool:
         """Its beginning and its required parameters, for a search reply."""
         found = self._found.get(definition.digest)
         if found is None:
             description = excerpt(definition.description, DESCRIPTION_CHARS)
-            found = self._found[definition.digest] = Found(description, _required(definition.input_schema))
+            found = self._found[definition.digest] = FoundTool(
+                description, _required(definition.input_schema)
+            )
         return found
 
     def described(self, definition: Definition) -> dict[str, Any]:
@@ -104,7 +106,7 @@ class OwnTexts(ToolTexts):
         else:
             self._shared.keep_listed(key, tools, part)
 
-    def found(self, definition: Definition) -> Found:
+    def found(self, definition: Definition) -> FoundTool:
         return super().found(definition) if self._is_own(definition) else self._shared.found(definition)
 
     def described(self, definition: Definition) -> dict[str, Any]:

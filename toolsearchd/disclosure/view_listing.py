@@ -13,7 +13,7 @@ from weakref import proxy
 
 from toolsearchd.catalog.model import Source, Tool
 from toolsearchd.disclosure.listing import HEADER, ListedServer, Listing, listed, render, unavailable
-from toolsearchd.disclosure.listing_steps import Count, Plan, forms_of, units_to_count
+from toolsearchd.disclosure.listing_steps import Count, ListingPlan, forms_of, units_to_count
 from toolsearchd.disclosure.sanitise import clipped, plain_line
 from toolsearchd.disclosure.texts import ToolTexts
 from toolsearchd.disclosure.tokens import chars4_of
@@ -29,7 +29,7 @@ class ViewListing:
         self._view: View = proxy(view)  # which holds this one: a circle would outlive its last user
         self._texts = texts
         self._parts: dict[str, ListedServer | None] = {}  # by the source's name, in catalog order
-        self._plans: dict[Count, Plan] = {}
+        self._plans: dict[Count, ListingPlan] = {}
 
     def prepare(self) -> Iterator[None]:
         """The work that is kept, in steps of a tool or a server."""
@@ -69,10 +69,10 @@ class ViewListing:
             return render(self.servers, most, lambda lines: _bytes("\n".join(lines)), HEADER).text
         return self._plan(_bytes).listing(most).text
 
-    def _plan(self, count: Count) -> Plan:
+    def _plan(self, count: Count) -> ListingPlan:
         plan = self._plans.get(count)
         if plan is None:
-            plan = self._plans[count] = Plan(self.servers, count)
+            plan = self._plans[count] = ListingPlan(self.servers, count)
         return plan
 
     def _make(self, source: Source) -> Iterator[None]:

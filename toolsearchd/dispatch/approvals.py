@@ -21,7 +21,7 @@ from typing import Literal
 
 import msgspec
 
-from toolsearchd.dispatch.prompt import Binding, Now, Prompt, PromptState, Question, Standing
+from toolsearchd.dispatch.prompt import Binding, Now, Prompt, PromptState, Question, StandingPermit
 from toolsearchd.errors import ToolsearchdError
 
 Answer = Literal["approve", "session", "always", "deny"]
@@ -44,7 +44,7 @@ class Approvals:
         new_id: Callable[[], str],
         new_code: Callable[[], str],
         max_pending: int,
-        always: Iterable[Standing] = (),
+        always: Iterable[StandingPermit] = (),
     ) -> None:
         self._new_id = new_id
         self._new_code = new_code
@@ -57,7 +57,7 @@ class Approvals:
 
     # --- asking ---------------------------------------------------------------------------------
 
-    def permit_for(self, binding: Binding) -> Standing | None:
+    def permit_for(self, binding: Binding) -> StandingPermit | None:
         """The standing permit that covers it. Permits for the tool as it no longer is end here."""
         for permit in tuple(self._standing.values()):
             if permit.is_outdated_by(binding):
@@ -120,7 +120,7 @@ class Approvals:
         is_current: bool = True,
         needs_code: bool = False,
         code: str | None = None,
-        keep: Callable[[tuple[Standing, ...]], None] = lambda _always: None,
+        keep: Callable[[tuple[StandingPermit, ...]], None] = lambda _always: None,
     ) -> Prompt:
         """The first answer decides; "deny" for all prompts of the same call too. `is_current`: the tool is
         what the prompt showed. `keep` puts permits for ever on disk, or raises OSError.
@@ -170,14 +170,14 @@ class Approvals:
             self._end(prompt, PromptState.UNANSWERED if prompt.heard else PromptState.UNHEARD)
         return over
 
-    def revoke(self, permit_id: str) -> Standing:
+    def revoke(self, permit_id: str) -> StandingPermit:
         """Ends a standing permit. Raises UNKNOWN_APPROVAL."""
         permit = self._standing.pop(permit_id, None)
         if permit is None:
             raise self._ended_error(permit_id)
         return permit
 
-    def restore(self, permit: Standing) -> None:
+    def restore(self, permit: StandingPermit) -> None:
         """Takes back a `revoke`."""
         self._standing[permit.id] = permit
 
@@ -217,11 +217,11 @@ class Approvals:
         return tuple(self._pending.values())
 
     @property
-    def standing(self) -> tuple[Standing, ...]:
+    def standing(self) -> tuple[StandingPermit, ...]:
         return tuple(self._standing.values())
 
     @property
-    def always(self) -> tuple[Standing, ...]:
+    def always(self) -> tuple[StandingPermit, ...]:
         """What belongs on disk."""
         return tuple(permit for permit in self._standing.values() if not permit.session)
 
@@ -296,9 +296,9 @@ class Approvals:
         question: Question,
         now: Now,
         session: str,
-        keep: Callable[[tuple[Standing, ...]], None],
+        keep: Callable[[tuple[StandingPermit, ...]], None],
     ) -> None:
-        permit = Standing(
+        permit = StandingPermit(
             id=self._free_id(),
             server=question.binding.server,
             server_digest=question.binding.server_digest,

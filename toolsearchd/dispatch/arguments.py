@@ -12,10 +12,10 @@ from toolsearchd.dispatch.bounds import count_steps, foreign_part, is_json, meas
 from toolsearchd.dispatch.coerce import coerce
 from toolsearchd.dispatch.coerce_hermes import coerce_hermes
 from toolsearchd.dispatch.jsontext import JsonFault, read_json
-from toolsearchd.dispatch.mismatch import invalid_arguments, path_text
 from toolsearchd.dispatch.schema import Schema, missing_names, read_schema
 from toolsearchd.dispatch.shapes import ARGUMENT_KEYS, Rules
-from toolsearchd.dispatch.validate import CannotJudge, Mismatch, Validator
+from toolsearchd.dispatch.validate import CannotJudge, ValidationError, Validator
+from toolsearchd.dispatch.validation_errors import invalid_arguments, path_text
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 
@@ -138,7 +138,7 @@ class _Check:
             inner = coerce(inner, schema)
             if self._accepts(inner):
                 return inner
-        raise self._invalid(made, self._mismatches(made), corrects=True)
+        raise self._invalid(made, self._validation_errors(made), corrects=True)
 
     def by_reference(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Missing names first, then coercion at the top level, then the validator."""
@@ -147,12 +147,12 @@ class _Check:
         missing = missing_names(own, arguments)
         if missing:
             detail = {"property": missing[0], "missing": missing}
-            raise self._invalid(arguments, [Mismatch(path=(), constraint="required", detail=detail)])
+            raise self._invalid(arguments, [ValidationError(path=(), constraint="required", detail=detail)])
         made = coerce_hermes(arguments, own)
         self._bound_schema(made)
         if self._accepts(made):
             return made
-        raise self._invalid(made, self._mismatches(made))
+        raise self._invalid(made, self._validation_errors(made))
 
     def by_coercion(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Coercion at the top level and no judgement: the reference of June 2026."""
@@ -220,25 +220,25 @@ class _Check:
         except CannotJudge as error:
             raise _Unjudged(arguments, "UNVALIDATABLE", str(error)) from None
 
-    def _mismatches(self, arguments: dict[str, Any]) -> list[Mismatch]:
+    def _validation_errors(self, arguments: dict[str, Any]) -> list[ValidationError]:
         """Empty only where the arguments fit."""
         assert self._plan.validator is not None
         self._bound_steps(arguments)
         try:
-            return self._plan.validator.mismatches(arguments)
+            return self._plan.validator.validation_errors(arguments)
         except CannotJudge as error:
             raise _Unjudged(arguments, "UNVALIDATABLE", str(error)) from None
 
     def _invalid(
-        self, arguments: dict[str, Any], mismatches: list[Mismatch], *, corrects: bool = False
+        self, arguments: dict[str, Any], validation_errors: list[ValidationError], *, corrects: bool = False
     ) -> ToolsearchdError:
         return invalid_arguments(
             self._definition.name,
             arguments,
-            mismatches,
+            validation_errors,
             self._own_schema(),
             len(self._definition.input_schema),
-            self._mismatches if corrects else None,
+            self._validation_errors if corrects else None,
         )
 
     def _own_schema(self) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from toolsearchd.dispatch.entry import Outcome
-from toolsearchd.dispatch.shapes import CallRequest
+from toolsearchd.dispatch.shapes import RequestedCall
 
 TOLD_FROM = 3  # the first one may be bad luck, the second a try
 _REMEMBERED = 256  # calls of a session
@@ -23,7 +23,7 @@ class Failures:
     def __init__(self) -> None:
         self._times: OrderedDict[int, int] = OrderedDict()
 
-    def judged(self, request: CallRequest, outcome: Outcome) -> Outcome:
+    def judged(self, request: RequestedCall, outcome: Outcome) -> Outcome:
         """Takes note of the outcome; from the third failure on it says that it is one more."""
         code = outcome.error["code"] if outcome.error is not None else ""
         if code in _UNHEARD:
@@ -49,7 +49,7 @@ def _told(error: Mapping[str, Any], times: int) -> dict[str, Any]:
     return {**error, "message": f"{error['message']} ({advice})", "repeat": times}
 
 
-def _key(request: CallRequest) -> int:
+def _key(request: RequestedCall) -> int:
     arguments = request.arguments
     try:
         return hash((request.name, msgspec.msgpack.encode(arguments, order="deterministic")))

@@ -25,7 +25,7 @@ _BLOCKS = 2  # the exit status that agents' own hooks use for it
 _REASON_CHARS = 1000
 
 
-class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class HookAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     decision: Literal["allow", "block"] = "allow"
     reason: str = ""
     arguments: dict[str, Any] | None = None  # of a pre_call
@@ -53,17 +53,17 @@ def is_meant(
     return arguments_match(arguments, match.arguments)
 
 
-def read_answer(kind: HookKind, status: int, stdout: bytes, stderr: bytes) -> Answer:
+def read_answer(kind: HookKind, status: int, stdout: bytes, stderr: bytes) -> HookAnswer:
     """Raises `HookFault`."""
     said = stderr.strip()[: 4 * _REASON_CHARS].decode("utf-8", "replace").strip()[:_REASON_CHARS]
     if status == _BLOCKS:
-        return Answer("block", said or "no reason given")
+        return HookAnswer("block", said or "no reason given")
     if status != 0:
         raise HookFault(f"it ended with status {status}" + (f": {said}" if said else ""))
     if not stdout.strip():
-        return Answer()
+        return HookAnswer()
     try:
-        answer = msgspec.json.decode(stdout, type=Answer)
+        answer = msgspec.json.decode(stdout, type=HookAnswer)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise HookFault(f"its answer is not what a {kind} hook may say: {error}") from error
     if (answer.response if kind == "pre_call" else answer.arguments) is not None:

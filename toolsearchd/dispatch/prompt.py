@@ -103,7 +103,7 @@ class Prompt:
         return now.mono >= self.asked.mono + self.lasts_s or now.wall >= self.expires_wall
 
 
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
+class StandingPermit(msgspec.Struct, frozen=True, kw_only=True):
     """A permit that outlives its prompt. Kept on disk where `session` is empty ("always")."""
 
     id: str

@@ -29,7 +29,7 @@ _ENVELOPE_KEYS = frozenset(
 _SHOWN_CHARS = 80  # of a name or key in a message
 
 
-class CallRequest(msgspec.Struct, frozen=True, kw_only=True):
+class RequestedCall(msgspec.Struct, frozen=True, kw_only=True):
     """One entry as it was asked for. Exactly one of `arguments` and `error` is set."""
 
     name: str
@@ -43,7 +43,7 @@ def parse_calls(
     max_entries: int,
     rules: Rules = "default",
     properties: Callable[[str], Collection[str] | None] | None = None,
-) -> list[CallRequest]:
+) -> list[RequestedCall]:
     """The entries of a `call` request or of a model's `tool_call` arguments; never empty.
 
     `properties` gives the top-level property names of a tool's schema, None where the tool is unknown; it
@@ -55,7 +55,7 @@ def parse_calls(
         from toolsearchd.dispatch.shapes_hermes import parse_hermes_calls
 
         return parse_hermes_calls(args)
-    requests: list[CallRequest] = []
+    requests: list[RequestedCall] = []
     for item in _items(args):
         requests += _Entry(len(requests), properties).read(item, nested=False)
         if len(requests) > max_entries:
@@ -173,7 +173,7 @@ class _Entry:
         self._index = index
         self._properties = properties
 
-    def read(self, item: object, *, nested: bool) -> list[CallRequest]:
+    def read(self, item: object, *, nested: bool) -> list[RequestedCall]:
         """The entry's requests: one, or those of the `tool_call` nested in it."""
         name = ""
         try:
@@ -197,9 +197,9 @@ class _Entry:
                     "call it directly, and name the tool itself here",
                     index=self._index,
                 )
-            return [CallRequest(name=name, arguments=self._arguments(name, entry, key))]
+            return [RequestedCall(name=name, arguments=self._arguments(name, entry, key))]
         except _Fault as fault:
-            return [CallRequest(name=name, error=fault.error)]
+            return [RequestedCall(name=name, error=fault.error)]
 
     def _object(self, item: object) -> Mapping[str, object]:
         """The entry as an object: itself, JSON text of one, or the function of a provider's envelope."""
@@ -216,14 +216,14 @@ class _Entry:
             return function
         return item
 
-    def _nested(self, entry: Mapping[str, object], key: str) -> list[CallRequest]:
+    def _nested(self, entry: Mapping[str, object], key: str) -> list[RequestedCall]:
         """One level of `tool_call` inside `tool_call`: the inner request is the one that is meant."""
         inner = self._arguments("tool_call", entry, key)
         try:
             items = _items(inner)
         except ToolsearchdError as error:
             raise _Fault("bridge_tool", f"entry {self._index}, inside tool_call: {error}") from None
-        requests: list[CallRequest] = []
+        requests: list[RequestedCall] = []
         for item in items:
             requests += _Entry(self._index + len(requests), self._properties).read(item, nested=True)
         return requests

@@ -10,7 +10,7 @@ from toolsearchd.dispatch.jsontext import JsonFault, read_json
 from toolsearchd.dispatch.shapes import (
     BRIDGE_TOOLS,
     SKELETON,
-    CallRequest,
+    RequestedCall,
     is_blank,
     kind_name,
     refuse,
@@ -23,7 +23,7 @@ CONNECTOR_ENTRIES = 10  # the reference's cap for one connector batch
 _ECHO_CHARS = 1500  # of an entry's arguments as compact JSON; longer ones are replaced by a placeholder
 
 
-def parse_hermes_calls(args: Mapping[str, object]) -> list[CallRequest]:
+def parse_hermes_calls(args: Mapping[str, object]) -> list[RequestedCall]:
     """The entries, or the refusal of all of them: shape of each entry first, then the batch rule."""
     requests = [_entry(index, item) for index, item in enumerate(_items(args))]
     if len(requests) > 1:
@@ -49,7 +49,7 @@ def _items(args: Mapping[str, object]) -> list[object]:
     return list(calls)
 
 
-def _entry(index: int, item: object) -> CallRequest:
+def _entry(index: int, item: object) -> RequestedCall:
     if not isinstance(item, Mapping):
         refuse("entry_not_object", f"entry {index} is {kind_name(item)}, not an object", index=index)
     name = item.get("name")
@@ -58,7 +58,7 @@ def _entry(index: int, item: object) -> CallRequest:
     name = name.strip()
     if name in BRIDGE_TOOLS:
         refuse("bridge_tool", f"{name} can't be called through tool_call; call it directly", tool=name)
-    return CallRequest(name=name, arguments=_arguments(index, item.get("arguments")))
+    return RequestedCall(name=name, arguments=_arguments(index, item.get("arguments")))
 
 
 def _arguments(index: int, value: object) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def _arguments(index: int, value: object) -> dict[str, Any]:
     return dict(value)
 
 
-def _check_batch(requests: list[CallRequest]) -> None:
+def _check_batch(requests: list[RequestedCall]) -> None:
     count = len(requests)
     if not all(request.name.startswith(CONNECTOR_PREFIX) for request in requests):
         first = requests[0]

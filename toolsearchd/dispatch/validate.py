@@ -1,4 +1,4 @@
-"""The validator: jsonschema-rs, held within bounds, and the one mismatch that tells a model most.
+"""The validator: jsonschema-rs, held within bounds, and the one validation error that tells a model most.
 
 It judges fast (a step takes well under a microsecond) but makes an object with a copy of the value for each
 error, each failed alternative's included, recursively: up to seconds. So it judges first; where its errors
@@ -30,7 +30,7 @@ _KEPT_ERRORS = 16
 _T = TypeVar("_T")
 
 
-class Mismatch(msgspec.Struct, frozen=True, kw_only=True):
+class ValidationError(msgspec.Struct, frozen=True, kw_only=True):
     """One way in which a value does not fit."""
 
     path: tuple[str | int, ...]
@@ -55,11 +55,11 @@ class Validator:
     def accepts(self, value: Any) -> bool:
         return _guarded(lambda: self._rust.is_valid(value))
 
-    def mismatches(self, value: Any) -> list[Mismatch]:
+    def validation_errors(self, value: Any) -> list[ValidationError]:
         """The best first, then others in the validator's order; empty where the value fits."""
-        return _guarded(lambda: self._mismatches(value))
+        return _guarded(lambda: self._validation_errors(value))
 
-    def _mismatches(self, value: Any) -> list[Mismatch]:
+    def _validation_errors(self, value: Any) -> list[ValidationError]:
         root = self._schema.root
         if self._is_cheap(root, value):
             return self._read(self._rust, value, ())
@@ -80,14 +80,16 @@ class Validator:
         most_names, most_options = self._schema.widest
         return (steps + nodes) * (1 + most_names) * (nodes + most_options) <= _COPIES_FOR_ERRORS
 
-    def _read(self, rust: jsonschema_rs.Validator, value: Any, path: tuple[str | int, ...]) -> list[Mismatch]:
+    def _read(
+        self, rust: jsonschema_rs.Validator, value: Any, path: tuple[str | int, ...]
+    ) -> list[ValidationError]:
         errors = list(rust.iter_errors(value))
         if not errors:
             return []
         root = self._schema.root
         best = _best(errors, root)
         chosen = [best, *(error for error in errors if error is not best)][:_KEPT_ERRORS]
-        return [_mismatch(error, path, root) for error in chosen]
+        return [_validation_error(error, path, root) for error in chosen]
 
     def _narrowed(self, value: Any) -> tuple[jsonschema_rs.Validator, Any, Any, tuple[str | int, ...]]:
         """The deepest part that fails on its own: its validator, subschema, value and path."""
@@ -191,7 +193,7 @@ def _fits_type(error: Any, root: Any) -> bool:
     return kind in kinds or (kind == "integer" and "number" in kinds)
 
 
-def _mismatch(error: Any, path: tuple[str | int, ...], root: Any) -> Mismatch:
+def _validation_error(error: Any, path: tuple[str | int, ...], root: Any) -> ValidationError:
     constraint = error.kind.name
     if constraint == "required" and error.schema_path:
         constraint = str(error.schema_path[-1])  # dependentRequired says which rule it is
@@ -203,7 +205,7 @@ def _mismatch(error: Any, path: tuple[str | int, ...], root: Any) -> Mismatch:
         }
     else:
         detail = {key: item for key, item in error.kind.as_dict().items() if key != "error"}
-    return Mismatch(
+    return ValidationError(
         path=(*path, *error.instance_path),
         constraint=constraint,
         detail=detail,
@@ -226,15 +228,15 @@ def _wanted_kinds(parent: Any, alternatives: list[Any]) -> list[str]:
     return wanted
 
 
-def _by_hand(schema: Schema, node: Any, value: Any, path: tuple[str | int, ...]) -> Mismatch:
+def _by_hand(schema: Schema, node: Any, value: Any, path: tuple[str | int, ...]) -> ValidationError:
     """What is wrong at a spot too large for error objects, by the plain keywords; else its alternatives."""
     constraint, detail = "", dict[str, Any]()
     for part in _conjuncts(schema, node):
         found = _plain_fault(part, value)
         if found:
-            return Mismatch(path=path, constraint=found[0], detail=found[1])
+            return ValidationError(path=path, constraint=found[0], detail=found[1])
         constraint = constraint or next((key for key in (*IN_PLACE_LISTS, *IN_PLACE) if key in part), "")
-    return Mismatch(path=path, constraint=constraint or "schema", detail=detail)
+    return ValidationError(path=path, constraint=constraint or "schema", detail=detail)
 
 
 def _plain_fault(part: dict[str, Any], value: Any) -> tuple[str, dict[str, Any]] | None:

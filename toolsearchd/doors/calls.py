@@ -19,7 +19,7 @@ class Progress(NamedTuple):
     message: str | None
 
 
-class Question:
+class ElicitedQuestion:
     """What a server asks for the call; `answer` once."""
 
     def __init__(self, method: str, params: Mapping[str, Any]) -> None:
@@ -46,7 +46,7 @@ class PendingCall:
         self.reply: dict[str, Any] | ToolsearchdError | None = None
         self.abandoned = False  # its request was cancelled: whatever comes is not to be sent
         self._reports: deque[Progress] = deque(maxlen=_KEPT)
-        self._questions: deque[Question] = deque()
+        self._questions: deque[ElicitedQuestion] = deque()
         self._reached = float("-inf")
         self._news = trio.Event()
 
@@ -68,7 +68,7 @@ class PendingCall:
 
     async def ask(self, method: str, params: Mapping[str, Any]) -> Any:
         """The client's answer, however many rounds away. Cancelled, it is not asked any more."""
-        question = Question(method, params)
+        question = ElicitedQuestion(method, params)
         self._questions.append(question)
         self._news.set()
         try:
@@ -77,7 +77,7 @@ class PendingCall:
             if question in self._questions:
                 self._questions.remove(question)
 
-    async def next_news(self) -> Progress | Question | None:
+    async def next_news(self) -> Progress | ElicitedQuestion | None:
         """The next report or question, or None when the reply is there. An abandoned call never returns."""
         while True:
             if self.abandoned:

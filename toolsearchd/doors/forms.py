@@ -14,7 +14,7 @@ import trio
 from mcp.shared.exceptions import MCPError
 
 from toolsearchd.disclosure.sanitise import plain_line, visible
-from toolsearchd.doors.mcp import Session
+from toolsearchd.doors.mcp import DoorSession
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.system import guard
 
@@ -38,10 +38,10 @@ _SCHEMA = {
 }
 
 
-class Forms:
+class ApprovalForms:
     """Made once the client said that it has a form; `sdk` is the SDK's session of the handshake era."""
 
-    def __init__(self, session: Session, sdk: Any, nursery: trio.Nursery) -> None:
+    def __init__(self, session: DoorSession, sdk: Any, nursery: trio.Nursery) -> None:
         self._session = session
         self._sdk = sdk
         self._nursery = nursery

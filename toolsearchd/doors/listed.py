@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 import trio
 
-from toolsearchd.doors.mcp import Session
-from toolsearchd.doors.passing import begin
-from toolsearchd.doors.revisions import carried_tool
+from toolsearchd.doors.mcp import DoorSession
+from toolsearchd.doors.passthrough import begin
+from toolsearchd.doors.revisions import serialised_tool
 from toolsearchd.doors.texts import DIRECT, Placed, bridged, place_listing
 from toolsearchd.doors.tools import listed_tool
 from toolsearchd.limits import Limits
@@ -25,7 +25,7 @@ _PAGE_BYTES = 2 * 1024 * 1024  # of tools in one answer, some 1,000: one message
 class ListedTools:
     """Of one session. `cut`: after how many bytes its client cuts a text; None: not known to."""
 
-    def __init__(self, session: Callable[[], Session], limits: Limits) -> None:
+    def __init__(self, session: Callable[[], DoorSession], limits: Limits) -> None:
         self._session = session
         self._limits = limits
         self.cut: int | None = None
@@ -46,7 +46,7 @@ class ListedTools:
             tool = listed_tool(functions[at], view, verb)
             if verb == "search":
                 tool["description"] = placed.description
-            tool = carried_tool(tool, version)
+            tool = serialised_tool(tool, version)
             size += len(msgspec.json.encode(tool))
             if tools and size > _PAGE_BYTES:
                 return {"tools": tools, "nextCursor": str(at)}

@@ -15,17 +15,17 @@ from typing import Any, Protocol
 import msgspec
 import trio
 
-from toolsearchd.disclosure.dialects.base import Calls, Verb
-from toolsearchd.doors.offers import Servers
-from toolsearchd.doors.tools import View
+from toolsearchd.disclosure.dialects.base import BridgeCalls, Verb
+from toolsearchd.doors.offers import OfferingServers
+from toolsearchd.doors.tools import DoorView
 from toolsearchd.doors.watches import Watches
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
-from toolsearchd.protocol.messages import Hello
+from toolsearchd.protocol.requests import Hello
 from toolsearchd.system.guard import guarded
 
 
-class Account(Protocol):
+class DoorAccount(Protocol):
     """What is held for a session: `unread` says what its wire holds, `changed` is called as that shrinks."""
 
     unread: Callable[[], int]
@@ -33,16 +33,16 @@ class Account(Protocol):
     def changed(self) -> None: ...
 
 
-class Session(Protocol):
+class DoorSession(Protocol):
     """An agent's session, as far as the door drives it."""
 
     events: set[str]
     client_side: Any  # who is asked what a server asks, while this session's calls are with it
     emit: Callable[[str, dict[str, Any]], None] | None
-    account: Account
+    account: DoorAccount
 
     @property
-    def view(self) -> View: ...
+    def view(self) -> DoorView: ...
     @property
     def bridge(self) -> Mapping[str, Verb]:
         """The bridge tools of its dialect: name → `search`, `describe` or `call`."""
@@ -50,7 +50,7 @@ class Session(Protocol):
     def search(self, args: dict[str, Any]) -> dict[str, Any]: ...
     def describe(self, args: dict[str, Any]) -> dict[str, Any]: ...
     async def assemble(self, *, refresh: bool = False) -> dict[str, Any]: ...
-    def calls_of(self, name: str, args: dict[str, Any]) -> Calls:
+    def calls_of(self, name: str, args: dict[str, Any]) -> BridgeCalls:
         """What a bridge tool that calls, or any other tool, wants run with these arguments."""
 
     def submit_call(
@@ -67,7 +67,7 @@ class Session(Protocol):
     def decide(self, approval: str, decision: Any) -> dict[str, Any]: ...
 
 
-class PeerStream(Protocol):
+class DoorStream(Protocol):
     """The connection: `receive` gives b"" at its end, `send_nowait` queues what the peer does not take, and
     `on_taken` is called when it takes some of that."""
 
@@ -108,7 +108,7 @@ class McpDoor:
         open_session: OpenSession,
         close_session: CloseSession,
         limits: Limits,
-        servers: Servers,
+        servers: OfferingServers,
         load_sdk: Callable[[], Awaitable[None]] = load_in_thread,
     ) -> None:
         self._open_session = open_session
@@ -119,7 +119,7 @@ class McpDoor:
         self._live: set[Any] = set()
         self._load_sdk = load_sdk
 
-    async def __call__(self, stream: PeerStream, first_bytes: bytes, hello: Hello, peer: Any) -> None:
+    async def __call__(self, stream: DoorStream, first_bytes: bytes, hello: Hello, peer: Any) -> None:
         """Serves MCP on `stream` until the peer ends it; `first_bytes` were received already."""
         await self._load_sdk()
         session = import_server().McpSession(

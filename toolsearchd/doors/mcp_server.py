@@ -30,16 +30,16 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from toolsearchd import __version__
-from toolsearchd.doors.calls import PendingCall, Question
+from toolsearchd.doors.calls import ElicitedQuestion, PendingCall
 from toolsearchd.doors.client_side import ClientSide
-from toolsearchd.doors.forms import Forms, has_form
+from toolsearchd.doors.elicitation import ElicitationRound, ElicitationRounds, InputRequired
+from toolsearchd.doors.forms import ApprovalForms, has_form
 from toolsearchd.doors.listed import ListedTools
-from toolsearchd.doors.mcp import CloseSession, PeerStream, Session
-from toolsearchd.doors.offers import Servers
-from toolsearchd.doors.passing import CACHED, Passing
+from toolsearchd.doors.mcp import CloseSession, DoorSession, DoorStream
+from toolsearchd.doors.offers import OfferingServers
+from toolsearchd.doors.passthrough import CACHED, Passing
 from toolsearchd.doors.results import call_result, error_result, reply_result, told_result
-from toolsearchd.doors.revisions import carried_result
-from toolsearchd.doors.rounds import InputRequired, Round, Rounds
+from toolsearchd.doors.revisions import serialised_result
 from toolsearchd.doors.texts import cut_for
 from toolsearchd.doors.tools import DoorNames
 from toolsearchd.doors.watches import Watches
@@ -52,7 +52,7 @@ from toolsearchd.system.guard import guarded
 log = logging.getLogger(__name__)
 
 Context = ServerRequestContext[Any, Any]
-OpenFor = Callable[[str, str | None], Awaitable[Session]]
+OpenFor = Callable[[str, str | None], Awaitable[DoorSession]]
 """(the client's name, how it is to get its listing or None for what it asked) → its session."""
 
 
@@ -61,13 +61,13 @@ class McpSession:
 
     def __init__(
         self,
-        stream: PeerStream,
+        stream: DoorStream,
         first_bytes: bytes,
         *,
         open_session: OpenFor,
         close_session: CloseSession,
         limits: Limits,
-        servers: Servers,
+        servers: OfferingServers,
         watches: Watches,
     ) -> None:
         self._stream = stream
@@ -87,13 +87,13 @@ class McpSession:
         )
         self._bus = InMemorySubscriptionBus()
         self._client = ClientSide(self._sink.tell_nowait, self._newest_call)
-        self._rounds = Rounds(self._stop, limits.approval_answer_s)
+        self._rounds = ElicitationRounds(self._stop, limits.approval_answer_s)
         self._passing = Passing(servers, watches, self._client, lambda: self._open, limits)
-        self._session: Session | None = None
+        self._session: DoorSession | None = None
         self._opening: trio.Event | None = None
         self._tools = ListedTools(lambda: self._open, limits)
         self._names: DoorNames | None = None
-        self._forms: Forms | None = None
+        self._forms: ApprovalForms | None = None
         self._nursery: trio.Nursery | None = None
         self._legacy: Any = None  # the SDK's session to send notifications by, in the handshake era
         self._changed = trio.Event()
@@ -194,10 +194,10 @@ class McpSession:
         """Where the client has a form for its user, approvals are asked for there too."""
         if has_form(ctx.params) and self._forms is None and self._open.answer_by_form(True):
             assert self._nursery is not None
-            self._forms = Forms(self._open, ctx.session, self._nursery)
+            self._forms = ApprovalForms(self._open, ctx.session, self._nursery)
 
     @property
-    def _open(self) -> Session:
+    def _open(self) -> DoorSession:
         if self._session is None:
             raise ToolsearchdError("WRONG_STATE", "the session begins with `initialize`")
         return self._session
@@ -237,8 +237,8 @@ class McpSession:
                 result = await self._called(ctx, params.name, params.arguments or {})
             except InputRequired as required:
                 return required.result
-            return carried_result(result, ctx.protocol_version, params.name)
-        return carried_result(error_result(errors[0]), ctx.protocol_version, params.name)
+            return serialised_result(result, ctx.protocol_version, params.name)
+        return serialised_result(error_result(errors[0]), ctx.protocol_version, params.name)
 
     async def _called(self, ctx: Context, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         session = self._open
@@ -264,7 +264,7 @@ class McpSession:
         value = calls.value_of(reply)
         return told_result(value, calls.text_of(value))
 
-    def _note_links(self, session: Session, reply: dict[str, Any]) -> None:
+    def _note_links(self, session: DoorSession, reply: dict[str, Any]) -> None:
         """The resources that a result links to can be read by the URI that stands there."""
         for slot in reply["results"]:
             tool = session.view.tool_named(slot["name"]) if "response" in slot else None
@@ -275,7 +275,9 @@ class McpSession:
         """That a client of the stateless revision waits for; it may be any of them, for what it is asked."""
         return next((call for _, call in reversed(self._calls.values()) if not call.abandoned), None)
 
-    async def _run_batch(self, ctx: Context, session: Session, arguments: dict[str, Any]) -> dict[str, Any]:
+    async def _run_batch(
+        self, ctx: Context, session: DoorSession, arguments: dict[str, Any]
+    ) -> dict[str, Any]:
         resumed = self._rounds.resume(ctx.params or {})
         if resumed is None:
             meta = (ctx.params or {}).get("_meta") or {}
@@ -290,10 +292,10 @@ class McpSession:
         self._calls[request_id] = (key, call)
         try:
             while (news := await call.next_news()) is not None:
-                if isinstance(news, Question):
+                if isinstance(news, ElicitedQuestion):
                     assert self._nursery is not None
                     goes_on = True
-                    raise self._rounds.begin(self._nursery, Round(key, call, news))
+                    raise self._rounds.begin(self._nursery, ElicitationRound(key, call, news))
                 await ctx.session.report_progress(*news)
             assert call.reply is not None
             if isinstance(call.reply, ToolsearchdError):

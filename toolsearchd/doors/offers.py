@@ -41,7 +41,7 @@ TEMPLATES = Kind("resources/templates/list", "resourceTemplates", "uriTemplate",
 KINDS = {kind.method: kind for kind in (PROMPTS, RESOURCES, TEMPLATES)}
 
 
-class Servers(Protocol):
+class OfferingServers(Protocol):
     """Where requests go: the fleet."""
 
     def capabilities(self, server: str) -> frozenset[str]: ...
@@ -68,7 +68,7 @@ class NotFoundError(Exception):
 class Offers:
     """Of one session. All requests go with `client`, which is asked what a server asks meanwhile."""
 
-    def __init__(self, servers: Servers, client: Any, limits: Limits) -> None:
+    def __init__(self, servers: OfferingServers, client: Any, limits: Limits) -> None:
         self._servers = servers
         self._client = client
         self._limits = limits

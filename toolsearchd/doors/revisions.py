@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 _FRAME = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 
 
-def carried_tool(tool: dict[str, Any], version: str) -> dict[str, Any]:
+def serialised_tool(tool: dict[str, Any], version: str) -> dict[str, Any]:
     """The tool as the revision lists it; without the parts that the revision refuses, if need be."""
     try:
         result = serialize_server_result("tools/list", version, _FRAME | {"tools": [tool]})
@@ -32,7 +32,7 @@ def carried_tool(tool: dict[str, Any], version: str) -> dict[str, Any]:
     return carried
 
 
-def carried_result(result: dict[str, Any], version: str, tool: str) -> dict[str, Any]:
+def serialised_result(result: dict[str, Any], version: str, tool: str) -> dict[str, Any]:
     """A `CallToolResult` that the revision can carry. Raises BAD_RESULT."""
     complete = {"resultType": "complete"} | result  # required since 2026-07-28; older revisions drop it
     try:
@@ -46,7 +46,7 @@ def carried_result(result: dict[str, Any], version: str, tool: str) -> dict[str,
     return complete
 
 
-def carried_item(kind: Kind, item: dict[str, Any], version: str) -> dict[str, Any] | None:
+def serialised_item(kind: Kind, item: dict[str, Any], version: str) -> dict[str, Any] | None:
     """The prompt, resource or template as the revision lists it; None where it can't be listed."""
     try:
         result = serialize_server_result(kind.method, version, _FRAME | {kind.field: [item]})
@@ -57,7 +57,7 @@ def carried_item(kind: Kind, item: dict[str, Any], version: str) -> dict[str, An
     return carried
 
 
-def carried_answer(method: str, result: dict[str, Any], version: str) -> dict[str, Any]:
+def serialised_answer(method: str, result: dict[str, Any], version: str) -> dict[str, Any]:
     """The answer as the revision carries it. Raises BAD_RESULT."""
     complete = {"resultType": "complete"} | result
     try:

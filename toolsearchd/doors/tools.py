@@ -31,7 +31,7 @@ _BRIDGE: Mapping[str, dict[str, Any]] = {  # by verb
 }
 
 
-class View(Protocol):
+class DoorView(Protocol):
     """What the door needs of a session's view."""
 
     def tool_named(self, name: str) -> Tool | None:
@@ -51,7 +51,7 @@ class View(Protocol):
 class DoorNames:
     """The names that tools have at the door, for one view. Made when first needed: most calls never do."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: DoorView) -> None:
         self.view = view
         self._by_door_name: dict[str, Tool] | None = None
 
@@ -67,7 +67,7 @@ class DoorNames:
         return name if found is None else found.public_name
 
 
-def listed_tool(function: Mapping[str, Any], view: View, verb: str | None) -> dict[str, Any]:
+def listed_tool(function: Mapping[str, Any], view: DoorView, verb: str | None) -> dict[str, Any]:
     """MCP's `Tool` map for a function definition that `assemble` gave; `verb`: what a bridge tool does."""
     name = function["name"]
     if verb is None and (tool := view.tool_named(name)) is not None:

@@ -29,7 +29,7 @@ from pydantic import BaseModel, ValidationError
 
 from toolsearchd.disclosure.sanitise import clean_json
 from toolsearchd.doors.lines import LineDecoder, id_in, mend
-from toolsearchd.doors.mcp import PeerStream
+from toolsearchd.doors.mcp import DoorStream
 from toolsearchd.limits import Limits
 from toolsearchd.values import representable
 
@@ -75,7 +75,7 @@ class MessageSink:
     """What the SDK writes: each message is a line, sent at once. Errors pass the gate here, whoever made
     them."""
 
-    def __init__(self, stream: PeerStream, charges: Charges, limits: Limits) -> None:
+    def __init__(self, stream: DoorStream, charges: Charges, limits: Limits) -> None:
         self._stream = stream
         self._max_unread = limits.frame_bytes_before_hello
         self._charges = charges
@@ -137,7 +137,7 @@ class MessageSource:
 
     def __init__(
         self,
-        stream: PeerStream,
+        stream: DoorStream,
         first_bytes: bytes,
         sink: MessageSink,
         charges: Charges,

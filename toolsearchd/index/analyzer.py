@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import snowballstemmer
 
 from toolsearchd.index import text
-from toolsearchd.index.document import Analysis, Document
+from toolsearchd.index.document import Analysis, IndexDocument
 from toolsearchd.index.lexicon import default_lexicon
 from toolsearchd.index.openclaw import OpenclawAnalyzer
 
@@ -53,7 +53,7 @@ class Analyzer(Protocol):
         """Analyses of equal fingerprint and document are equal."""
         ...
 
-    def analyse(self, document: Document) -> Analysis: ...
+    def analyse(self, document: IndexDocument) -> Analysis: ...
 
 
 class DefaultAnalyzer:
@@ -88,7 +88,7 @@ class DefaultAnalyzer:
         digest = blake2b("\n".join(sorted(self.stop_words)).encode(), digest_size=6).hexdigest()
         return f"default/{VERSION}/{_snowball_version()}/{'+'.join(self.languages)}/{digest}"
 
-    def analyse(self, document: Document) -> Analysis:
+    def analyse(self, document: IndexDocument) -> Analysis:
         width = len(FIELDS)
         places: dict[str, int] = {}  # term → where its row begins in `rows`
         rows = bytearray()
@@ -174,7 +174,7 @@ class HermesAnalyzer:
     def fingerprint(self) -> str:
         return f"{self.name}/{VERSION}/{_snowball_version()}"
 
-    def analyse(self, document: Document) -> Analysis:
+    def analyse(self, document: IndexDocument) -> Analysis:
         counts: dict[str, int] = {}
         length = 0
         for token in self.tokens(self._text(document)):
@@ -192,10 +192,10 @@ class HermesAnalyzer:
         """All tokens of a text, in order, repetitions included."""
         return [self._token(run) for run in _HERMES_RUN.findall(source)]
 
-    def _key(self, document: Document) -> str:
+    def _key(self, document: IndexDocument) -> str:
         return document.exposed
 
-    def _text(self, document: Document) -> str:
+    def _text(self, document: IndexDocument) -> str:
         name = document.exposed.removeprefix("mcp__").translate(_HERMES_SEPARATORS)
         words = [name]
         if document.server and document.server not in name.split(" "):
@@ -218,14 +218,14 @@ class HermesV1Analyzer(HermesAnalyzer):
 
     name = "hermes-v1"
 
-    def _key(self, document: Document) -> str:
+    def _key(self, document: IndexDocument) -> str:
         """`mcp_<server>_<tool>`: its names had single underscores."""
         server, end = document.exposed[5 : 5 + len(document.server)], 5 + len(document.server)
         if not (document.exposed.startswith("mcp__") and document.exposed[end : end + 2] == "__"):
             return document.exposed
         return f"mcp_{server}_{document.exposed[end + 2 :]}"
 
-    def _text(self, document: Document) -> str:
+    def _text(self, document: IndexDocument) -> str:
         name = document.exposed.translate(_HERMES_SEPARATORS)
         return " ".join((name, document.description, *(parameter for parameter, _ in document.parameters)))
 
@@ -255,7 +255,7 @@ def is_compound(words: list[str]) -> bool:
     return 2 <= len(words) <= 3 and sum(map(len, words)) <= 20
 
 
-def _field_texts(document: Document) -> tuple[str, ...]:
+def _field_texts(document: IndexDocument) -> tuple[str, ...]:
     described = (*document.parameters, *document.nested)
     return (
         document.name,

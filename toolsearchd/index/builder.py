@@ -17,7 +17,7 @@ import numpy.typing as npt
 from pyroaring import BitMap
 
 from toolsearchd.index.analyzer import Analyzer, make_analyzer
-from toolsearchd.index.document import Analysis, Document
+from toolsearchd.index.document import Analysis, IndexDocument
 from toolsearchd.index.postings import Docs, Index, Posting, as_tuple, bitmap, narrowed
 from toolsearchd.index.spellings import Spellings
 
@@ -157,7 +157,7 @@ def empty_index(analyzer: Analyzer) -> Index:
     return Index.empty(analyzer.fields, analyzer.fingerprint, analyzer.frequencies_type)
 
 
-def compile_index(analyzer: Analyzer, documents: Iterable[Document]) -> Index:
+def compile_index(analyzer: Analyzer, documents: Iterable[IndexDocument]) -> Index:
     """All at once, doc ids from 0 in the order given. For tests, evaluation and small sets."""
     work = Compile(
         empty_index(analyzer),
@@ -173,7 +173,7 @@ def analyse_encoded(
 ) -> list[Analysis]:
     """Analyses of encoded documents, in their order: what the worker process does for a large change."""
     maker = make_analyzer(analyzer, options)
-    decoder = msgspec.msgpack.Decoder(Document)
+    decoder = msgspec.msgpack.Decoder(IndexDocument)
     return [maker.analyse(decoder.decode(document)) for document in documents]
 
 

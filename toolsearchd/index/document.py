@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import msgspec
 
 
-class Document(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
+class IndexDocument(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """One tool as its analyzer reads it. Made by `catalog.snapshot.document_of`."""
 
     key: str  # public name: unique, and the order of equal scores

@@ -13,7 +13,7 @@ import numpy as np
 
 from toolsearchd.index.analyzer import FIELDS
 from toolsearchd.index.concepts import Alternative, Concept
-from toolsearchd.index.query import Plan
+from toolsearchd.index.query import QueryPlan
 from toolsearchd.index.ranker import DefaultSearcher
 from toolsearchd.index.scope import Scores
 
@@ -107,7 +107,7 @@ def _leader(scores: Scores, gate: Concept) -> int:
     return int(carriers[np.argmax(scores[carriers])])
 
 
-def _term(word: str, concept: Concept, plan: Plan) -> dict[str, Any]:
+def _term(word: str, concept: Concept, plan: QueryPlan) -> dict[str, Any]:
     return {
         "word": word,
         "known": word not in plan.unknown,
@@ -126,7 +126,7 @@ def _term(word: str, concept: Concept, plan: Plan) -> dict[str, Any]:
     }
 
 
-def _candidate(searcher: DefaultSearcher, plan: Plan, scores: Scores, position: int) -> dict[str, Any]:
+def _candidate(searcher: DefaultSearcher, plan: QueryPlan, scores: Scores, position: int) -> dict[str, Any]:
     """One tool's score, taken apart: per word its best alternative, and that one's share by field."""
     words = []
     for word, concept in zip(plan.words, plan.concepts, strict=True):

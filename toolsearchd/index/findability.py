@@ -14,7 +14,7 @@ from pyroaring import BitMap
 
 from toolsearchd.index import text
 from toolsearchd.index.analyzer import ALIASES, DESCRIPTION, NAME, SERVER
-from toolsearchd.index.document import Document
+from toolsearchd.index.document import IndexDocument
 from toolsearchd.index.lexicon import Lexicon
 from toolsearchd.index.ranker import DefaultSearcher
 
@@ -53,7 +53,7 @@ class Finder:
                 return False
         return carriers is not None
 
-    def hard_to_find(self, document: Document, doc: int) -> HardToFind | None:
+    def hard_to_find(self, document: IndexDocument, doc: int) -> HardToFind | None:
         """None where the tool has a word of its own, or is found. One analysis, and one search at most."""
         if self._has_word_in_sight(document):
             return None
@@ -64,13 +64,13 @@ class Finder:
             return None
         return HardToFind(document.key, query, shown, self._helpful(document))
 
-    def _has_word_in_sight(self, document: Document) -> bool:
+    def _has_word_in_sight(self, document: IndexDocument) -> bool:
         for term, row in self._analyzer.analyse(document).rows(self._analyzer.frequencies_type):
             if any(row[field] for field in _IN_SIGHT) and self._scope.document_frequency(term) <= PAGE:
                 return True
         return False
 
-    def _helpful(self, document: Document) -> tuple[str, ...]:
+    def _helpful(self, document: IndexDocument) -> tuple[str, ...]:
         described = [part for pair in (*document.parameters, *document.nested) for part in pair]
         own = self._rare(_words(described))
         synonyms = self._rare(

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from toolsearchd.index.document import Analysis, Document
+from toolsearchd.index.document import Analysis, IndexDocument
 from toolsearchd.index.scope import Positions, Scope, Scores, best
 from toolsearchd.index.searcher import Group, Hit
 
@@ -187,7 +187,7 @@ class OpenclawAnalyzer:
     def fingerprint(self) -> str:
         return f"{self.name}/{VERSION}/{unicodedata.unidata_version}"
 
-    def analyse(self, document: Document) -> Analysis:
+    def analyse(self, document: IndexDocument) -> Analysis:
         key = tool_id(document.kind, document.server, document.name)
         texts = [document.name, key, document.description]
         if document.kind == "plugin":  # a server's own schema is never walked

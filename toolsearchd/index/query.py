@@ -21,7 +21,7 @@ _KEPT_RUNS = 1 << 14
 _SPLIT_FROM = 6  # letters of a word that may be two known ones run together
 
 
-class Plan(NamedTuple):
+class QueryPlan(NamedTuple):
     """A query as the ranker uses it."""
 
     words: list[str]  # distinct, in query order
@@ -42,7 +42,7 @@ class Plan(NamedTuple):
         unknown: list[str],
         typos: dict[str, str],
         absent_product: str | None,
-    ) -> Plan:
+    ) -> QueryPlan:
         known = [
             (concept.idf, word, concept) for word, concept in zip(words, concepts, strict=True) if concept.df
         ]
@@ -99,7 +99,7 @@ class QueryReader:
         self._tuning = tuning
         self._runs: dict[str, tuple[Word, ...]] = {}  # by the run of letters and digits as it was typed
 
-    def read(self, query: str) -> Plan:
+    def read(self, query: str) -> QueryPlan:
         words = self._words(query)
         is_short = len(words) <= self._tuning.short_query
         product = self._absent_product(words) if is_short else None
@@ -117,7 +117,7 @@ class QueryReader:
                     typos[word.text] = meant
                     concept = self._concepts.of(self._analyzer.stems(meant))
             concepts.append(concept)
-        return Plan.of([word.text for word in words], concepts, unknown, typos, product)
+        return QueryPlan.of([word.text for word in words], concepts, unknown, typos, product)
 
     def _words(self, query: str) -> list[Word]:
         """The distinct content words; all words where there are no others. Words of equal stems are one."""

@@ -14,7 +14,7 @@ import numpy as np
 from toolsearchd.index.analyzer import NAME, DefaultAnalyzer
 from toolsearchd.index.concepts import Concepts, Tuning
 from toolsearchd.index.lexicon import Lexicon, default_lexicon
-from toolsearchd.index.query import Plan, QueryReader
+from toolsearchd.index.query import QueryPlan, QueryReader
 from toolsearchd.index.scope import Scope, Scores, best
 from toolsearchd.index.searcher import Group, Hit
 from toolsearchd.index.semantics import CANDIDATES, Semantics
@@ -73,7 +73,7 @@ class DefaultSearcher:
         bare = self.scope.positions(index.bearing(wanted))
         return bare if len(bare) == 1 else []
 
-    def scores(self, plan: Plan) -> Scores:
+    def scores(self, plan: QueryPlan) -> Scores:
         """Every document's score: its concepts added up, more for a tool whose name the query covers."""
         size, (places, values, named, worth, _) = self.scope.size, plan.added
         # Of nothing, bincount makes integers.
@@ -87,7 +87,7 @@ class DefaultSearcher:
             scores[named] = scores.take(named) * (1.0 + self.tuning.name_coverage * np.minimum(share, 1.0))
         return scores
 
-    def matches(self, plan: Plan, scores: Scores, limit: int, named: list[int]) -> list[int]:
+    def matches(self, plan: QueryPlan, scores: Scores, limit: int, named: list[int]) -> list[int]:
         """The positions that may be acted on, best first. `named`: those that the query names."""
         if plan.gate is None or len(named) >= limit:
             return named[:limit]
@@ -107,7 +107,7 @@ class DefaultSearcher:
             return named
         return [*named, *ranked]
 
-    def coverage(self, plan: Plan, position: int) -> float:
+    def coverage(self, plan: QueryPlan, position: int) -> float:
         """The share of the query's idf that a document carries, unknown words counted."""
         return plan.carried(position) / plan.total_idf if plan.total_idf else 0.0
 

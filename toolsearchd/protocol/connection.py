@@ -18,21 +18,21 @@ import msgspec
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.framing import ENCODING_ERRORS, FrameDecoder, encode_frame
-from toolsearchd.protocol.messages import (
+from toolsearchd.protocol.odd_texts import odd_texts_as_bytes
+from toolsearchd.protocol.requests import (
     AgentMessage,
-    Bye,
-    CallResult,
+    ByeRequest,
+    CallResultRequest,
     ControlMessage,
     ControlRequest,
-    Decide,
+    DecideRequest,
     Hello,
     Request,
     RequestId,
-    Stop,
+    StopRequest,
     agent_decoder,
     control_decoder,
 )
-from toolsearchd.protocol.odd_texts import odd_texts_as_bytes
 from toolsearchd.values import representable
 
 _CONTROL_REPLY_BYTES = 64 * 1024 * 1024  # what our clients take: the doctor has a line per odd tool
@@ -148,7 +148,7 @@ class Wire:
             error = ToolsearchdError("DUPLICATE_ID", f"a request with id {request.id!r} is still open")
             return Refusal(error_frame(request.id, error), close=False)
         # A stop must get through however full the window is, and so must what open calls wait for.
-        unbound = isinstance(request, Stop | CallResult | Decide | Bye)
+        unbound = isinstance(request, StopRequest | CallResultRequest | DecideRequest | ByeRequest)
         if len(self._open) >= self._limits.open_requests and not unbound:
             error = ToolsearchdError("BUSY", f"{len(self._open)} requests are open; wait for a reply first")
             return Refusal(error_frame(request.id, error), close=False)

@@ -24,7 +24,7 @@ def encode_frame(message: object) -> bytes:
     return HEADER.pack(len(payload)) + payload
 
 
-def is_carried(value: object) -> bool:
+def is_serialisable(value: object) -> bool:
     """Can it stand in a frame as it is?"""
     try:
         _encoder.encode(value)

@@ -6,7 +6,7 @@ import itertools
 from datetime import datetime, timedelta
 from typing import Any
 
-from toolsearchd.samples.stdio_server import Call, StdioServer, ToolError, integer, number, text, texts
+from toolsearchd.samples.stdio_server import StdioServer, ToolError, _Call, integer, number, text, texts
 
 server = StdioServer("calendar", "Appointments of one person. Nothing is kept after the end.")
 _numbers = itertools.count(1)
@@ -30,7 +30,7 @@ def _add(title: str, start: str, minutes: int, guests: list[str]) -> dict[str, A
     return event
 
 
-def _event(call: Call) -> dict[str, Any]:
+def _event(call: _Call) -> dict[str, Any]:
     event_id = call.arguments["event_id"]
     if event_id not in _events:
         raise ToolError(f"there is no event {event_id!r}; list_events tells which there are")
@@ -54,7 +54,7 @@ def _end(event: dict[str, Any]) -> datetime:
     {"title": text("What it is"), "start": START, "minutes": MINUTES, "guests": texts("Mail addresses")},
     optional=("guests",),
 )
-def create_event(call: Call) -> Any:
+def create_event(call: _Call) -> Any:
     given = call.arguments
     return _add(given["title"], given["start"], given["minutes"], given.get("guests", []))
 
@@ -66,7 +66,7 @@ def create_event(call: Call) -> Any:
     {"day": DAY},
     read_only=True,
 )
-def list_events(call: Call) -> Any:
+def list_events(call: _Call) -> Any:
     return {"events": _on(call.arguments["day"])}
 
 
@@ -76,7 +76,7 @@ def list_events(call: Call) -> Any:
     "Reschedule an appointment to another time; its length stays.",
     {"event_id": EVENT_ID, "start": START},
 )
-def move_event(call: Call) -> Any:
+def move_event(call: _Call) -> Any:
     event = _event(call)
     event["start"] = datetime.fromisoformat(call.arguments["start"]).isoformat(timespec="minutes")
     return event
@@ -89,7 +89,7 @@ def move_event(call: Call) -> Any:
     {"event_id": EVENT_ID},
     destructive=True,
 )
-def cancel_event(call: Call) -> Any:
+def cancel_event(call: _Call) -> Any:
     return {"cancelled": _events.pop(_event(call)["id"])["id"]}
 
 
@@ -100,7 +100,7 @@ def cancel_event(call: Call) -> Any:
     {"day": DAY, "minutes": MINUTES},
     read_only=True,
 )
-def find_free_slot(call: Call) -> Any:
+def find_free_slot(call: _Call) -> Any:
     day, length = call.arguments["day"], timedelta(minutes=call.arguments["minutes"])
     free_from = datetime.fromisoformat(f"{day}T08:00")
     for event in _on(day):
@@ -118,7 +118,7 @@ def find_free_slot(call: Call) -> Any:
     "Fetch the appointments of a remote calendar step by step. Slow; reports its progress, can be stopped.",
     {"seconds": number("How long the remote side takes", minimum=0, maximum=600)},
 )
-def sync_calendar(call: Call) -> Any:
+def sync_calendar(call: _Call) -> Any:
     steps = 20
     for step in range(steps):
         call.pause(call.arguments["seconds"] / steps)

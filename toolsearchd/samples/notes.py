@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from toolsearchd.samples.stdio_server import Call, StdioServer, ToolError, integer, text, texts
+from toolsearchd.samples.stdio_server import StdioServer, ToolError, _Call, integer, text, texts
 
 server = StdioServer("notes", "A store of short notes with tags. Nothing is kept after the end.")
 _numbers = itertools.count(1)
@@ -20,7 +20,7 @@ def _add(title: str, body: str, tags: list[str]) -> dict[str, Any]:
     return note
 
 
-def _note(call: Call) -> dict[str, Any]:
+def _note(call: _Call) -> dict[str, Any]:
     note_id = call.arguments["note_id"]
     if note_id not in _notes:
         raise ToolError(f"there is no note {note_id!r}; list_notes tells which there are")
@@ -34,14 +34,14 @@ def _note(call: Call) -> dict[str, Any]:
     {"title": text("One line"), "body": text("The text"), "tags": texts("Words to find it by")},
     optional=("tags",),
 )
-def create_note(call: Call) -> Any:
+def create_note(call: _Call) -> Any:
     return _add(call.arguments["title"], call.arguments["body"], call.arguments.get("tags", []))
 
 
 @server.tool(
     "read_note", "Read a note", "Return one note's text and tags.", {"note_id": NOTE_ID}, read_only=True
 )
-def read_note(call: Call) -> Any:
+def read_note(call: _Call) -> Any:
     return _note(call)
 
 
@@ -53,7 +53,7 @@ def read_note(call: Call) -> Any:
     optional=("limit",),
     read_only=True,
 )
-def search_notes(call: Call) -> Any:
+def search_notes(call: _Call) -> Any:
     words = call.arguments["query"].casefold().split()
     found = [
         note for note in reversed(_notes.values()) if all(word in str(note).casefold() for word in words)
@@ -69,7 +69,7 @@ def search_notes(call: Call) -> Any:
     optional=("tag",),
     read_only=True,
 )
-def list_notes(call: Call) -> Any:
+def list_notes(call: _Call) -> Any:
     tag = call.arguments.get("tag")
     shown = [note for note in _notes.values() if tag is None or tag in note["tags"]]
     return {"notes": [{"id": note["id"], "title": note["title"]} for note in shown]}
@@ -81,7 +81,7 @@ def list_notes(call: Call) -> Any:
     "Add tags to a note; the ones it has stay.",
     {"note_id": NOTE_ID, "tags": texts("The tags to add")},
 )
-def tag_note(call: Call) -> Any:
+def tag_note(call: _Call) -> Any:
     note = _note(call)
     note["tags"] = list(dict.fromkeys([*note["tags"], *call.arguments["tags"]]))
     return note
@@ -94,7 +94,7 @@ def tag_note(call: Call) -> Any:
     {"note_id": NOTE_ID},
     destructive=True,
 )
-def delete_note(call: Call) -> Any:
+def delete_note(call: _Call) -> Any:
     return {"deleted": _notes.pop(_note(call)["id"])["id"]}
 
 

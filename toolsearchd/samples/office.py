@@ -9,7 +9,7 @@ import itertools
 import sys
 from typing import Any
 
-from toolsearchd.samples.stdio_server import Call, Schema, StdioServer, integer, text, texts
+from toolsearchd.samples.stdio_server import Schema, StdioServer, _Call, integer, text, texts
 
 server = StdioServer("office", "Generated tools of made-up services; each tells what it was given.")
 
@@ -43,7 +43,7 @@ ARGUMENTS: dict[str, Schema] = {
 OPTIONAL = ("labels", "assignee", "fields", "filter", "cursor", "limit", "reason")
 
 
-def echo(call: Call) -> Any:
+def echo(call: _Call) -> Any:
     return {"received": call.arguments}
 
 

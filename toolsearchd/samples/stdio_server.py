@@ -1,7 +1,7 @@
 """A small MCP server on stdio: newline JSON-RPC, standard library only, so that it starts at once.
 
 A tool is a function with a description and a JSON Schema. Calls run in threads: a slow one does not keep
-others waiting, and `Stopped` ends it when the client cancels.
+others waiting, and `_Stopped` ends it when the client cancels.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ class ToolError(Exception):
     """What the tool has to say to the model instead of a result."""
 
 
-class Stopped(Exception):
+class _Stopped(Exception):
     """The client cancelled this call."""
 
 
 @dataclass(frozen=True)
-class Call:
+class _Call:
     """What a running tool knows of its call."""
 
     arguments: dict[str, Any]
@@ -34,12 +34,12 @@ class Call:
     report: Callable[[float, float], None]  # progress, total
 
     def pause(self, seconds: float) -> None:
-        """Sleeps, or raises `Stopped` at once when the client cancels."""
+        """Sleeps, or raises `_Stopped` at once when the client cancels."""
         if self.cancelled.wait(seconds):
-            raise Stopped
+            raise _Stopped
 
 
-Tool = Callable[[Call], Any]
+Tool = Callable[[_Call], Any]
 Schema = dict[str, Any]
 
 
@@ -142,17 +142,17 @@ class StdioServer:
                 told = {"progressToken": token, "progress": progress, "total": total}
                 self._send({"method": "notifications/progress", "params": told})
 
-        call = Call(params.get("arguments") or {}, threading.Event(), report)
+        call = _Call(params.get("arguments") or {}, threading.Event(), report)
         self._running[request_id] = call.cancelled
         threading.Thread(target=self._run_call, args=(request_id, function, call), daemon=True).start()
 
-    def _run_call(self, request_id: Any, function: Tool, call: Call) -> None:
+    def _run_call(self, request_id: Any, function: Tool, call: _Call) -> None:
         try:
             value = function(call)
             result: dict[str, Any] = {"content": [_text(value)]}
             if isinstance(value, dict):
                 result["structuredContent"] = value
-        except Stopped:
+        except _Stopped:
             return  # a cancelled call is not answered
         except ToolError as error:
             result = {"content": [_text(str(error))], "isError": True}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from toolsearchd.samples.stdio_server import Call, StdioServer, ToolError, integer, number, text
+from toolsearchd.samples.stdio_server import StdioServer, ToolError, _Call, integer, number, text
 
 server = StdioServer("units", "Conversions between units of measurement.")
 
@@ -33,7 +33,7 @@ def _units(of: dict[str, float]) -> dict[str, dict[str, Any]]:
     }
 
 
-def _scaled(call: Call, factors: dict[str, float]) -> dict[str, Any]:
+def _scaled(call: _Call, factors: dict[str, float]) -> dict[str, Any]:
     given = call.arguments
     value = given["value"] * factors[given["from_unit"]] / factors[given["to_unit"]]
     return {"value": float(f"{value:.10g}"), "unit": given["to_unit"]}
@@ -46,7 +46,7 @@ def _scaled(call: Call, factors: dict[str, float]) -> dict[str, Any]:
     _units(LENGTHS),
     read_only=True,
 )
-def convert_length(call: Call) -> Any:
+def convert_length(call: _Call) -> Any:
     return _scaled(call, LENGTHS)
 
 
@@ -57,7 +57,7 @@ def convert_length(call: Call) -> Any:
     _units(MASSES),
     read_only=True,
 )
-def convert_mass(call: Call) -> Any:
+def convert_mass(call: _Call) -> Any:
     return _scaled(call, MASSES)
 
 
@@ -68,7 +68,7 @@ def convert_mass(call: Call) -> Any:
     _units({"C": 1, "F": 1, "K": 1}),
     read_only=True,
 )
-def convert_temperature(call: Call) -> Any:
+def convert_temperature(call: _Call) -> Any:
     given = call.arguments
     value, source, target = given["value"], given["from_unit"], given["to_unit"]
     celsius = {"C": value, "F": (value - 32) / 1.8, "K": value + ABSOLUTE_ZERO_C}[source]
@@ -85,7 +85,7 @@ def convert_temperature(call: Call) -> Any:
     {"bytes": integer("How many bytes", minimum=0)},
     read_only=True,
 )
-def format_bytes(call: Call) -> Any:
+def format_bytes(call: _Call) -> Any:
     count = call.arguments["bytes"]
     step = min(int(math.log(count, 1024)), len(PREFIXES) - 1) if count else 0
     return f"{count / 1024**step:.4g} {PREFIXES[step]}"
@@ -94,7 +94,7 @@ def format_bytes(call: Call) -> Any:
 @server.tool(
     "list_units", "List the units", "List the units that can be converted, by kind.", {}, read_only=True
 )
-def list_units(_call: Call) -> Any:
+def list_units(_call: _Call) -> Any:
     return {"length": list(LENGTHS), "mass": list(MASSES), "temperature": ["C", "F", "K"]}
 
 

@@ -23,24 +23,24 @@ from toolsearchd.dispatch.entry import Entry
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.connection import AgentConnection, Refusal, error_frame, event_frame
-from toolsearchd.protocol.messages import (
+from toolsearchd.protocol.requests import (
     EVENTS,
-    Assemble,
-    Bye,
-    Call,
-    CallResult,
-    Decide,
-    Describe,
-    Explain,
+    AssembleRequest,
+    ByeRequest,
+    CallRequest,
+    CallResultRequest,
+    DecideRequest,
+    DescribeRequest,
+    ExplainRequest,
     Hello,
-    Ping,
+    PingRequest,
     Request,
-    Resolve,
-    Search,
-    Stop,
-    Subscribe,
-    Tools,
-    Use,
+    ResolveRequest,
+    SearchRequest,
+    StopRequest,
+    SubscribeRequest,
+    ToolsRequest,
+    UseRequest,
 )
 from toolsearchd.sessions.session import Session
 from toolsearchd.sessions.sessions import Sessions
@@ -166,7 +166,9 @@ class _Conversation:
             else:
                 assert isinstance(item, Request)
                 self._answer(item)
-                if isinstance(item, Call):  # the next may be as long, and others have their stops to say
+                if isinstance(
+                    item, CallRequest
+                ):  # the next may be as long, and others have their stops to say
                     await trio.lowlevel.checkpoint()
             if self._done:
                 return
@@ -184,19 +186,19 @@ class _Conversation:
         session = self._session
         assert session is not None
         match request:
-            case Search():
+            case SearchRequest():
                 return session.search(_given(request, "queries", "query", "limit"))
-            case Describe():
+            case DescribeRequest():
                 return session.describe(_given(request, "names", "name"))
-            case Ping():
+            case PingRequest():
                 return session.ping()
-            case Stop():
+            case StopRequest():
                 return session.stop(request.batch)
-            case Call():
+            case CallRequest():
                 self._submit(session, request)
-            case Use():
+            case UseRequest():
                 self._use(session, request)
-            case Assemble():
+            case AssembleRequest():
                 assembling = partial(
                     session.assemble,
                     context_length=request.context_length,
@@ -205,19 +207,19 @@ class _Conversation:
                     refresh=request.refresh,
                 )
                 self._answer_later(request, assembling)
-            case Tools():
+            case ToolsRequest():
                 self._answer_later(request, partial(session.set_tools, request.tools))
-            case CallResult():
+            case CallResultRequest():
                 return session.call_result(request.call, request.response, request.error)
-            case Explain():
+            case ExplainRequest():
                 return session.explain(request.query, request.tool)
-            case Resolve():
+            case ResolveRequest():
                 return session.resolve(request.handle, request.offset, request.limit)
-            case Subscribe():
+            case SubscribeRequest():
                 return self._subscribe(session, request)
-            case Decide():
+            case DecideRequest():
                 return session.decide(request.approval, request.decision)
-            case Bye():
+            case ByeRequest():
                 self._done = True
                 return session.ping()
             case _:  # a message without a branch here is a bug, not the peer's
@@ -231,7 +233,7 @@ class _Conversation:
         else:
             self._stream.send_nowait(self._wire.result(request.id, reply))
 
-    def _submit(self, session: Session, request: Call) -> None:
+    def _submit(self, session: Session, request: CallRequest) -> None:
         args = {"calls": request.calls}
         if request.calls is None:
             args = {"name": request.name, "arguments": request.arguments}
@@ -240,7 +242,7 @@ class _Conversation:
             request.id, args, partial(self._reply, request), self._progress_of(session, request)
         )
 
-    def _use(self, session: Session, request: Use) -> None:
+    def _use(self, session: Session, request: UseRequest) -> None:
         arguments = request.arguments if request.arguments is not None else {}
         if not isinstance(arguments, Mapping):
             raise ToolsearchdError("BAD_ARGUMENTS", "arguments: expected an object", field="arguments")
@@ -252,7 +254,7 @@ class _Conversation:
             self._progress_of(session, request),
         )
 
-    def _progress_of(self, session: Session, request: Call | Use) -> OnProgress:
+    def _progress_of(self, session: Session, request: CallRequest | UseRequest) -> OnProgress:
         def on_progress(entry: Entry, progress: float, total: float | None, message: str | None) -> None:
             session.notify(
                 "progress",
@@ -275,7 +277,7 @@ class _Conversation:
         what = f"answering {type(request).__name__}"
         guard.start(self._nursery, what, answering, tell=partial(self._reply, request))
 
-    def _subscribe(self, session: Session, request: Subscribe) -> dict[str, Any]:
+    def _subscribe(self, session: Session, request: SubscribeRequest) -> dict[str, Any]:
         unknown = sorted(set(request.events) - set(EVENTS))
         if unknown:
             raise ToolsearchdError(

@@ -23,7 +23,7 @@ from toolsearchd.disclosure.gate import clean_error, clean_told
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.connection import ControlConnection, Refusal, event_frame
-from toolsearchd.protocol.messages import ControlRequest, Watch
+from toolsearchd.protocol.requests import ControlRequest, WatchRequest
 from toolsearchd.system import guard
 from toolsearchd.system.peer import Peer
 from toolsearchd.system.stream import PeerStalledError, PeerStream
@@ -68,7 +68,7 @@ class ControlWire:
                             if item.close:
                                 is_refused = True
                                 stream.shutdown_read()
-                        elif isinstance(item, Watch):
+                        elif isinstance(item, WatchRequest):
                             if "watch" not in endings:  # each event is sent once
                                 endings["watch"] = self._watch(stream)
                             stream.send_nowait(wire.result(item.id, {"watching": True}))

@@ -12,33 +12,33 @@ from toolsearchd.config.openclaw import is_local_model
 from toolsearchd.config.profile import Profile
 from toolsearchd.disclosure.dialects import DIALECTS
 from toolsearchd.disclosure.manifest import Manifest, Model
-from toolsearchd.disclosure.precedence import Choice, choose
+from toolsearchd.disclosure.precedence import TierChoice, choose
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.live.evaluator import ViewKey
-from toolsearchd.protocol.messages import Hello
+from toolsearchd.protocol.requests import Hello
 
 DEFAULT_PROFILE = "default"
 ENVIRONMENT = "TOOLSEARCHD_TOOL_DISCLOSURE"
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
+class ToldModel(msgspec.Struct, frozen=True, kw_only=True):
     """What an agent said last of its model; None where it said nothing."""
 
     context_length: int | None = None
     encoding: str | None = None
     model: str | None = None
 
-    def updated(self, *, context_length: int | None, encoding: str | None, model: str | None) -> Told:
+    def updated(self, *, context_length: int | None, encoding: str | None, model: str | None) -> ToldModel:
         """What is None stays."""
-        return Told(
+        return ToldModel(
             context_length=self.context_length if context_length is None else context_length,
             encoding=encoding or self.encoding,
             model=model or self.model,
         )
 
 
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
+class Entitlement(msgspec.Struct, frozen=True, kw_only=True):
     """`profile` is the one in force; `profiles` all whose rules bind the session, its client's own first."""
 
     profile: str
@@ -78,7 +78,7 @@ def _too_long(field: str, length: int, most: int, what: str) -> ToolsearchdError
     return ToolsearchdError("BAD_ARGUMENTS", f"{field}: {length} {what}; {most} are accepted", field=field)
 
 
-def standing_of(hello: Hello, profiles: Mapping[str, Profile], servers: Collection[str]) -> Standing:
+def entitlement_of(hello: Hello, profiles: Mapping[str, Profile], servers: Collection[str]) -> Entitlement:
     """The client's own profile, narrowed by the one the hello names. An unknown name grants nothing.
 
     `servers`: the names of those that there are, to warn of a profile that means none of them.
@@ -91,7 +91,7 @@ def standing_of(hello: Hello, profiles: Mapping[str, Profile], servers: Collecti
     grant, warnings = _grant_of(own, profiles.get(own), projects, servers)
     asked = hello.profile
     if asked is None or asked == own:
-        return Standing(
+        return Entitlement(
             profile=own,
             profiles=(own,),
             grant=grant,
@@ -101,7 +101,7 @@ def standing_of(hello: Hello, profiles: Mapping[str, Profile], servers: Collecti
         )
     if asked not in profiles and asked != DEFAULT_PROFILE:
         warnings.append(f"there is no profile {asked[:64]!r}: nothing is granted under it")
-        return Standing(
+        return Entitlement(
             profile=asked[:64],
             profiles=(own, asked[:64]),
             grant=Grant.nothing(),
@@ -109,7 +109,7 @@ def standing_of(hello: Hello, profiles: Mapping[str, Profile], servers: Collecti
             warnings=tuple(warnings),
         )
     narrower, more = _grant_of(asked, profiles.get(asked), projects, servers)
-    return Standing(
+    return Entitlement(
         profile=asked,
         profiles=(own, asked),
         grant=grant.narrowed(narrower),
@@ -121,16 +121,16 @@ def standing_of(hello: Hello, profiles: Mapping[str, Profile], servers: Collecti
 
 def key_of(
     hello: Hello,
-    standing: Standing,
-    told: Told,
+    entitlement: Entitlement,
+    told: ToldModel,
     environment: str | None,
     manifests: Callable[[], Sequence[Manifest]],
-) -> tuple[ViewKey, Choice]:
+) -> tuple[ViewKey, TierChoice]:
     """What the session sees, and who chose its dialect. `environment`: the daemon's own word on disclosure.
 
     Raises BAD_ARGUMENTS for a dialect or a disclosure that does not exist.
     """
-    how = standing.how
+    how = entitlement.how
     model = Model(
         model_id=told.model or "",
         provider=hello.provider or "",
@@ -144,16 +144,16 @@ def key_of(
         ),
         dialect_by=(
             (hello.dialect, "dialect"),
-            (how.dialect if how else None, f"the profile {standing.profile}: dialect"),
+            (how.dialect if how else None, f"the profile {entitlement.profile}: dialect"),
         ),
         client="" if hello.mcp else hello.client,  # the door has a dialect of its own
         model=model,
         manifests=manifests() if told.model else (),
     )
     key = ViewKey(
-        grant=standing.grant,
+        grant=entitlement.grant,
         dialect=choice.dialect,
-        profile=standing.profile,
+        profile=entitlement.profile,
         context_length=told.context_length or (how.context_length if how else None),
         encoding=told.encoding or (how.encoding if how else None),
         model=told.model,

@@ -15,7 +15,7 @@ from toolsearchd.live.evaluator import Evaluator, ViewKey
 from toolsearchd.sessions.call_backs import CallBacks, Send
 
 
-class Shelf:
+class SessionTools:
     """`owner`: the session's id; `send` reaches its agent."""
 
     def __init__(self, owner: str, evaluator: Evaluator, send: Send, limits: Limits) -> None:

@@ -21,10 +21,10 @@ from toolsearchd.calls.sender import OnProgress
 from toolsearchd.catalog.model import Tool
 from toolsearchd.disclosure.described import Described
 from toolsearchd.disclosure.dialects import DIALECTS
-from toolsearchd.disclosure.dialects.base import Answer, Calls, Verb
+from toolsearchd.disclosure.dialects.base import BridgeAnswer, BridgeCalls, Verb
 from toolsearchd.disclosure.history import SearchHistory
 from toolsearchd.disclosure.own_tools import name_in
-from toolsearchd.disclosure.precedence import Choice
+from toolsearchd.disclosure.precedence import TierChoice
 from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.disclosure.view import Assembled, View
 from toolsearchd.dispatch.approvals import Answer as ApprovalAnswer
@@ -34,12 +34,12 @@ from toolsearchd.dispatch.shapes import Rules, parse_calls
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.live.evaluator import Evaluator, ViewKey
-from toolsearchd.protocol.messages import Hello
-from toolsearchd.sessions.entitlement import Standing, Told, check_own_name
-from toolsearchd.sessions.own_tools import Shelf
+from toolsearchd.protocol.requests import Hello
+from toolsearchd.sessions.entitlement import Entitlement, ToldModel, check_own_name
+from toolsearchd.sessions.own_tools import SessionTools
 from toolsearchd.system.peer import Peer
 
-KeyOf = Callable[[Standing, Told], tuple[ViewKey, Choice]]
+KeyOf = Callable[[Entitlement, ToldModel], tuple[ViewKey, TierChoice]]
 
 _numbers = itertools.count(1)
 
@@ -52,8 +52,8 @@ class Session:
         *,
         hello: Hello,
         peer: Peer,
-        standing: Standing,
-        told: Told,
+        entitlement: Entitlement,
+        told: ToldModel,
         key_of: KeyOf,
         evaluator: Evaluator,
         dispatcher: Dispatcher,
@@ -65,12 +65,12 @@ class Session:
         self.client = plain_line(hello.client)[:128]
         self.hello = hello
         self.peer = peer
-        self.standing = standing
+        self.entitlement = entitlement
         self._told = told
         self._key_of = key_of
-        self._shelf = Shelf(self.session_id, evaluator, self._ask, limits)
-        self.key, self._choice = key_of(standing, told)
-        self._keyed: tuple[tuple[Standing, Told, str], tuple[ViewKey, Choice]] | None = None
+        self._own_tools = SessionTools(self.session_id, evaluator, self._ask, limits)
+        self.key, self._choice = key_of(entitlement, told)
+        self._keyed: tuple[tuple[Entitlement, ToldModel, str], tuple[ViewKey, TierChoice]] | None = None
         self.queue = Queue(limits.queued_entries)
         self.account = Account(limits)
         self._evaluator = evaluator
@@ -98,16 +98,16 @@ class Session:
 
     @property
     def profile(self) -> str:
-        return self.standing.profile
+        return self.entitlement.profile
 
     @property
     def profiles(self) -> tuple[str, ...]:
-        return self.standing.profiles
+        return self.entitlement.profiles
 
     @property
     def may_decide(self) -> bool:
         """Its own user interface may answer its prompts."""
-        return self.standing.may_decide or self._has_form
+        return self.entitlement.may_decide or self._has_form
 
     @property
     def view(self) -> View:
@@ -116,14 +116,14 @@ class Session:
     @property
     def warnings(self) -> list[str]:
         """What of its hello has not the effect that was meant."""
-        return [*self.standing.warnings, *self._shelf.tools.warnings]
+        return [*self.entitlement.warnings, *self._own_tools.tools.warnings]
 
     @property
     def argument_rules(self) -> Rules:
         return self.view.dialect.argument_rules
 
     def tool_to_call(self, name: str) -> Tool:
-        view, direct = self.view, self._shelf.tools.direct_names
+        view, direct = self.view, self._own_tools.tools.direct_names
         tool = None if name in direct else view.tool_named(name)
         if tool is None:
             check_door(name, direct)
@@ -139,7 +139,7 @@ class Session:
         """The reply in the session's dialect. Raises BAD_ARGUMENTS or TOO_MANY."""
         return self._stamped(dict(self._search(args).fields))
 
-    def _search(self, args: Mapping[str, Any]) -> Answer:
+    def _search(self, args: Mapping[str, Any]) -> BridgeAnswer:
         started = time.perf_counter()
         answer = self._interpreter.search(self.view, args)
         self.searches += 1
@@ -159,9 +159,9 @@ class Session:
         """The reply in the session's dialect. Raises BAD_ARGUMENTS or TOO_MANY."""
         return self._stamped(dict(self._describe(args).fields))
 
-    def _describe(self, args: Mapping[str, Any]) -> Answer:
+    def _describe(self, args: Mapping[str, Any]) -> BridgeAnswer:
         view = self.view
-        answer = self._interpreter.describe(view, args, self._shelf.tools.direct_names)
+        answer = self._interpreter.describe(view, args, self._own_tools.tools.direct_names)
         for name in answer.described:
             tool = view.tool_named(name)
             if tool is not None:
@@ -193,7 +193,7 @@ class Session:
             calls = self.calls_of(tool, args)
             self.submit_call(key, calls.args, deliver, on_progress, calls.told)
 
-    def calls_of(self, tool: str, args: Mapping[str, Any]) -> Calls:
+    def calls_of(self, tool: str, args: Mapping[str, Any]) -> BridgeCalls:
         """What the calling tool, or any other by its name, wants run. Raises what refuses it whole."""
         interpreter, view = self._interpreter, self.view
         if tool in interpreter.verbs:
@@ -224,9 +224,9 @@ class Session:
         for name, field in ((encoding, "encoding"), (model, "model")):
             check_own_name(name, field, self._limits)
         told = self._told.updated(context_length=context_length, encoding=encoding, model=model)
-        key, choice = self._key_under(self.standing, told)
-        await self._shelf.sort(key)
-        key, choice = self._key_under(self.standing, told)
+        key, choice = self._key_under(self.entitlement, told)
+        await self._own_tools.sort(key)
+        key, choice = self._key_under(self.entitlement, told)
         await self._evaluator.prepare(key)
         candidate = await self._evaluator.assembled(key)
         held = self._held
@@ -240,51 +240,51 @@ class Session:
             held = candidate
         self._told, self._held = told, held
         self._see(key, choice)
-        tools = list(self._shelf.tools.direct) + held.fields["tools"]
+        tools = list(self._own_tools.tools.direct) + held.fields["tools"]
         if shown := self._interpreter.shown(self.view):
             present = set(map(name_in, tools))  # pinned since, or all direct by now
             tools += [tool for tool in shown if name_in(tool) not in present]
         return self._stamped(held.fields | {"tools": tools})
 
-    def stand(self, standing: Standing) -> None:
+    def stand(self, entitlement: Entitlement) -> None:
         """The config says something else of this session now; what it was given stands till it asks again.
 
         Raises BAD_ARGUMENTS where its profile names a dialect that does not exist.
         """
-        key, choice = self._key_under(standing, self._told)
-        self.standing = standing
+        key, choice = self._key_under(entitlement, self._told)
+        self.entitlement = entitlement
         self._see(key, choice)
 
     # --- its own tools --------------------------------------------------------------------------
 
     async def set_tools(self, tools: Sequence[dict[str, Any]]) -> dict[str, Any]:
         """These are the agent's own from now on. Raises BAD_ARGUMENTS, and then the ones before stay."""
-        reply = await self._shelf.replace(tools, self.key)
-        self._see(*self._key_under(self.standing, self._told))
+        reply = await self._own_tools.replace(tools, self.key)
+        self._see(*self._key_under(self.entitlement, self._told))
         return self._stamped(reply)
 
     def call_result(self, call: str, response: Any, error: Any) -> dict[str, Any]:
         """The agent's answer to a call of its own tool; `accepted` is False where nobody waits for it."""
-        return self._stamped({"accepted": self._shelf.call_backs.answer(call, response, error)})
+        return self._stamped({"accepted": self._own_tools.call_backs.answer(call, response, error)})
 
     async def call_own(self, tool: str, arguments: dict[str, Any], *, timeout_s: float) -> dict[str, Any]:
-        return await self._shelf.call_backs.call(tool, arguments, timeout_s=timeout_s)
+        return await self._own_tools.call_backs.call(tool, arguments, timeout_s=timeout_s)
 
     def _ask(self, event: str, fields: dict[str, Any]) -> bool:
         if self.ask is not None:
             self.ask(event, fields)
         return self.ask is not None
 
-    def _key_under(self, standing: Standing, told: Told) -> tuple[ViewKey, Choice]:
+    def _key_under(self, entitlement: Entitlement, told: ToldModel) -> tuple[ViewKey, TierChoice]:
         """What it sees then, and by whose choice. The last answer is kept: mostly the same is asked again."""
-        owner = self._shelf.owner
-        asked = (standing, told, owner)
+        owner = self._own_tools.owner
+        asked = (entitlement, told, owner)
         if self._keyed is None or self._keyed[0] != asked:
-            key, choice = self._key_of(standing, told)
+            key, choice = self._key_of(entitlement, told)
             self._keyed = (asked, (msgspec.structs.replace(key, owner=owner), choice))
         return self._keyed[1]
 
-    def _see(self, key: ViewKey, choice: Choice) -> None:
+    def _see(self, key: ViewKey, choice: TierChoice) -> None:
         if key.dialect != self.key.dialect:
             self._interpreter = DIALECTS[key.dialect].interpreter()
             self._interpreter.history = self._history
@@ -383,14 +383,14 @@ class Session:
     def fall_silent(self) -> None:
         """Its agent sends nothing more and reads on: what only the agent could answer is not waited for."""
         self.ask = None
-        self._shelf.call_backs.close()
+        self._own_tools.call_backs.close()
         self._approver.unlisten(self)
 
     def close(self) -> None:
         """The peer is gone: what waits is interrupted, what runs goes on to its end, unheard."""
         self.emit = self.ask = self.client_side = None
         self._held = None
-        self._shelf.close()
+        self._own_tools.close()
         self._dispatcher.leave(self)
 
     def _stamped(self, fields: dict[str, Any]) -> dict[str, Any]:

@@ -20,8 +20,8 @@ from toolsearchd.disclosure.manifest import Manifest
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.live.evaluator import Evaluator
-from toolsearchd.protocol.messages import PROTOCOL, Hello
-from toolsearchd.sessions.entitlement import Standing, Told, checked_hello, key_of, standing_of
+from toolsearchd.protocol.requests import PROTOCOL, Hello
+from toolsearchd.sessions.entitlement import Entitlement, ToldModel, checked_hello, entitlement_of, key_of
 from toolsearchd.sessions.session import Session
 from toolsearchd.system.guard import guarded
 from toolsearchd.system.peer import Peer
@@ -75,17 +75,17 @@ class Sessions:
         May wait: the first session of a dialect with an index of its own has that compiled.
         """
         hello = checked_hello(hello, self._limits)
-        standing = self._standing_of(hello)
-        told = Told(context_length=hello.context_length, encoding=hello.encoding, model=hello.model)
+        entitlement = self._standing_of(hello)
+        told = ToldModel(context_length=hello.context_length, encoding=hello.encoding, model=hello.model)
         its_key = partial(key_of, hello, environment=self._disclosure, manifests=self._manifests)
-        key, _ = its_key(standing, told)
-        read_options, how = DIALECTS[key.dialect].read_options, standing.how
+        key, _ = its_key(entitlement, told)
+        read_options, how = DIALECTS[key.dialect].read_options, entitlement.how
         options = read_options(how.options if how else {}, key.local_model) if read_options else None
         await self._evaluator.prepare(key)
         session = Session(
             hello=hello,
             peer=peer,
-            standing=standing,
+            entitlement=entitlement,
             told=told,
             key_of=its_key,
             evaluator=self._evaluator,
@@ -158,8 +158,8 @@ class Sessions:
             with guarded("settling a session's profile", partial(_tell_kept, session)):
                 session.stand(self._standing_of(session.hello))
 
-    def _standing_of(self, hello: Hello) -> Standing:
-        return standing_of(hello, self._settings().profiles, self._evaluator.server_names)
+    def _standing_of(self, hello: Hello) -> Entitlement:
+        return entitlement_of(hello, self._settings().profiles, self._evaluator.server_names)
 
 
 def _tell_kept(session: Session, error: ToolsearchdError) -> None:

@@ -34,7 +34,7 @@ class Process(NamedTuple):
     terminal: int = 0  # device number of its controlling terminal; 0: it has none
 
 
-def lineage(pid: int) -> tuple[Process, ...]:
+def ancestry_of(pid: int) -> tuple[Process, ...]:
     """The process and its parents, nearest first; empty where /proc does not tell."""
     found: list[Process] = []
     while pid > 0 and len(found) < _MAX_ANCESTORS:

@@ -15,9 +15,9 @@ from toolsearchd.config.secret_values import SecretValues
 from toolsearchd.disclosure.gate import clean_error
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
-from toolsearchd.upstream.asking import Client, Waiting
 from toolsearchd.upstream.backoff import Breaker
 from toolsearchd.upstream.cleaning import wait_clean
+from toolsearchd.upstream.elicitation import ElicitedClient, ElicitedClients
 from toolsearchd.upstream.lost import LostError
 from toolsearchd.upstream.own_names import OwnNames
 from toolsearchd.upstream.slots import FairSlots
@@ -46,7 +46,7 @@ _WAIT_S = 5.0  # what a call waits for a server that is coming back (the referen
 _REPLAY_WAIT_S = 15.0  # … and one that is to be sent again (the reference's)
 
 
-class Calls:
+class ServerCalls:
     """`connected(patience_s)` gives a connection that holds, or raises SERVER_UNAVAILABLE; `proven()` is told
     of each answer; `secrets()` are the server's, which no error shows."""
 
@@ -67,7 +67,7 @@ class Calls:
         self._secrets = secrets
         self.slots = FairSlots(max_concurrency)
         self.breaker = Breaker(limits)
-        self.waiting = Waiting(name, limits.asked_at_once)
+        self.waiting = ElicitedClients(name, limits.asked_at_once)
         self._own_names = OwnNames()
         self.in_flight = 0
         self.last_used = 0.0
@@ -82,7 +82,7 @@ class Calls:
         check: Callable[[], None] = lambda: None,
         caller: str = "",
         replays: bool = False,
-        client: Client | None = None,
+        client: ElicitedClient | None = None,
     ) -> dict[str, Any]:
         """`check` is asked right before each send, after all waiting: what it raises ends the call unsent.
 
@@ -142,7 +142,7 @@ class Calls:
         timeout_s: float,
         on_progress: OnProgress | None,
         check: Callable[[], None],
-        client: Client | None,
+        client: ElicitedClient | None,
     ) -> dict[str, Any]:
         """One request and its answer; the breaker, which has admitted it, learns how it went."""
         ok: bool | None = None  # whether the call says that the server works; None: it says nothing
@@ -176,7 +176,7 @@ class Calls:
         params: Mapping[str, Any],
         *,
         timeout_s: float,
-        client: Client | None,
+        client: ElicitedClient | None,
     ) -> dict[str, Any]:
         """The result of any other request, clean. Raises `ToolsearchdError`, as `call` does.
 

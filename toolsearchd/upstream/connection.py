@@ -40,10 +40,10 @@ from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.framing import ENCODING_ERRORS
 from toolsearchd.upstream.answers import BAD_LINE_CODE, TOO_LARGE_CODE, call_result
-from toolsearchd.upstream.asking import ASKED, TOLD, Client, input_required
 from toolsearchd.upstream.cleaning import clean_at_once, wait_clean
+from toolsearchd.upstream.elicitation import ASKED, TOLD, ElicitedClient, input_required
 from toolsearchd.upstream.introduction import lean_discover, lean_info, lean_initialize
-from toolsearchd.upstream.listing import Listing, ListingCheck
+from toolsearchd.upstream.listing import ListingCheck, ServerListing
 from toolsearchd.upstream.lost import PERHAPS, LostError
 from toolsearchd.values import representable
 
@@ -93,7 +93,7 @@ class Connection:
         said = self.session.server_capabilities
         return frozenset(said.model_dump(exclude_none=True)) if said else frozenset()
 
-    async def list_tools(self, *, timeout_s: float) -> Listing:
+    async def list_tools(self, *, timeout_s: float) -> ServerListing:
         """All pages within `timeout_s`, or an error: never a partial list, but where it is too long, and then
         it says so. Raises `ToolsearchdError`."""
         check = ListingCheck(self._limits)
@@ -130,7 +130,7 @@ class Connection:
         *,
         timeout_s: float,
         on_progress: OnProgress | None,
-        client: Client | None = None,
+        client: ElicitedClient | None = None,
     ) -> dict[str, Any]:
         """MCP's `CallToolResult`, in shape. Raises `ToolsearchdError`: INDETERMINATE where no answer came.
 
@@ -146,7 +146,7 @@ class Connection:
         params: Mapping[str, Any],
         timeout_s: float,
         *,
-        client: Client | None,
+        client: ElicitedClient | None,
         on_progress: OnProgress | None = None,
     ) -> dict[str, Any]:
         """The result as it came. What the server needs for it is asked of `client`, round by round, where its
@@ -159,7 +159,7 @@ class Connection:
             asked = dict(params) | await self._input(client, result)
         raise ToolsearchdError("UNSUPPORTED", f"it asked for input {_INPUT_ROUNDS} times over")
 
-    async def _input(self, client: Client | None, result: dict[str, Any]) -> dict[str, Any]:
+    async def _input(self, client: ElicitedClient | None, result: dict[str, Any]) -> dict[str, Any]:
         """The answers to what an `input_required` result asks, and its state to go with them."""
         if client is None:
             raise input_required(result)

@@ -15,8 +15,8 @@ from toolsearchd.config.model import ServerSpec
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.system import guard
-from toolsearchd.upstream.asking import Client
-from toolsearchd.upstream.listing import Listing, listed_by, sift
+from toolsearchd.upstream.elicitation import ElicitedClient
+from toolsearchd.upstream.listing import ServerListing, listed_by, sift
 from toolsearchd.upstream.login_shell import is_bare, login_path
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class Fleet:
         check: Callable[[], None] = lambda: None,
         caller: str = "",
         replays: bool = False,
-        client: Client | None = None,
+        client: ElicitedClient | None = None,
     ) -> dict[str, Any]:
         """MCP's `CallToolResult` as a map. Raises `ToolsearchdError`; see `Calls.call`. `client` is asked
         what the server asks meanwhile."""
@@ -160,7 +160,13 @@ class Fleet:
         return member.upstream.capabilities if member and member.upstream else frozenset()
 
     async def request(
-        self, server: str, method: str, params: Mapping[str, Any], *, timeout_s: float, client: Client | None
+        self,
+        server: str,
+        method: str,
+        params: Mapping[str, Any],
+        *,
+        timeout_s: float,
+        client: ElicitedClient | None,
     ) -> dict[str, Any]:
         """The result of a request that is no tool's call. Raises `ToolsearchdError`; a server's own error is
         SERVER_ERROR with `server_code` and, where it has some, `server_data`."""
@@ -253,7 +259,7 @@ class Fleet:
             environment=self._environment_of,
             start_slots=self._start_slots,
             publish=self._publish,
-            known=Listing(self._known.pop(spec.digest, ())),
+            known=ServerListing(self._known.pop(spec.digest, ())),
             on_told=lambda *told: self.on_told(*told),
         )
         return _Member(spec, upstream, None)

@@ -16,7 +16,7 @@ from toolsearchd.config.model import ServerSpec
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.upstream.backoff import ChangeBudget
-from toolsearchd.upstream.listing import Listing, Sieve, Sifted
+from toolsearchd.upstream.listing import ServerListing, Sieve, Sifted
 
 if TYPE_CHECKING:
     from toolsearchd.upstream.connection import Connection
@@ -28,7 +28,7 @@ class KeptListing:
 
     def __init__(
         self,
-        known: Listing,
+        known: ServerListing,
         limits: Limits,
         *,
         complain: Callable[[str], None],
@@ -76,7 +76,7 @@ class KeptListing:
                     await self._take_over(listing)
             await trio.sleep(self._limits.list_min_interval_s)
 
-    async def _take_over(self, listing: Listing) -> None:
+    async def _take_over(self, listing: ServerListing) -> None:
         now = trio.current_time()
         if listing.digests == self.listing.digests:
             # What was left out may differ; the definitions stay the ones that are indexed.

@@ -20,7 +20,7 @@ from toolsearchd.values import find_fault, representable, shown
 _REASON_CHARS = 300
 
 
-class Listing(msgspec.Struct, frozen=True):
+class ServerListing(msgspec.Struct, frozen=True):
     """Usable tools in the server's order, whatever its entry's filters are, and what was left out and why."""
 
     definitions: tuple[Definition, ...] = ()
@@ -112,14 +112,14 @@ class ListingCheck:
         """After a page: the cursor to go on with; None where the list ends, or is too long."""
         return None if self.seen > self._limits.tools_per_server else self._pages.turn(cursor)
 
-    def listing(self) -> Listing:
+    def listing(self) -> ServerListing:
         """After the last page."""
         cut = self._pages.cut
         rejected = tuple(self._rejected)
         if self._more_rejected:
             rejected += (f"… and {self._more_rejected:,} more",)
         # How many are on pages that were not asked for nobody knows: one at least.
-        return Listing(
+        return ServerListing(
             definitions=tuple(self._found.values()),
             rejected=rejected,
             truncated=max(self._left_out, bool(cut)),

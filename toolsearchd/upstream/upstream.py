@@ -23,10 +23,10 @@ from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.system.guard import guarded
 from toolsearchd.upstream.backoff import Backoff, Breaker
-from toolsearchd.upstream.calls import Calls
+from toolsearchd.upstream.calls import ServerCalls
 from toolsearchd.upstream.kept_listing import KeptListing
 from toolsearchd.upstream.lines import LineReader
-from toolsearchd.upstream.listing import Listing
+from toolsearchd.upstream.listing import ServerListing
 from toolsearchd.upstream.process import ServerProcess
 from toolsearchd.upstream.said import Said
 from toolsearchd.upstream.sdk import load_sdk
@@ -63,7 +63,7 @@ class Upstream:
         environment: Callable[[ServerSpec], Awaitable[Mapping[str, str]]],
         start_slots: trio.CapacityLimiter,
         publish: Callable[[], None],
-        known: Listing,
+        known: ServerListing,
         on_told: Callable[[str, str, Mapping[str, Any]], None] = lambda *_: None,
     ) -> None:
         """`known`: what the server listed in an earlier run; its tools stand until it comes up.
@@ -76,7 +76,7 @@ class Upstream:
         self._publish = publish
         self._on_told = on_told
         self._backoff = Backoff(limits)
-        self.calls = Calls(
+        self.calls = ServerCalls(
             spec.name,
             limits,
             spec.max_concurrency,

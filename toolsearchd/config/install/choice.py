@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from toolsearchd.config.document import dotted
 from toolsearchd.config.entry import LEFT_OUT, UNSET
 from toolsearchd.config.expand import ExpandContext
-from toolsearchd.config.install.clients import Client
+from toolsearchd.config.install.clients import InstallTarget
 from toolsearchd.config.install.door import is_door
 from toolsearchd.config.model import Problem, ServerSpec
 
@@ -20,7 +20,7 @@ _CREDENTIAL = re.compile(r"auth|token|key|secret|cookie|session|password", re.IG
 _LOCAL = re.compile(r"localhost|127\.[\d.]+|::1|.*\.localhost")
 
 
-class Choice(NamedTuple):
+class InstallChoice(NamedTuple):
     """`moved`: name → entry. `kept`: name → why it stays. `doors`: entries that are the daemon already.
     `variables`: places in moved entries that hold a variable, which the daemon must know."""
 
@@ -31,17 +31,17 @@ class Choice(NamedTuple):
 
 
 def choose(
-    client: Client,
+    client: InstallTarget,
     text: str,
     file: str,
     entries: Mapping[str, Any],
     keep: Collection[str],
     move: Collection[str],
-) -> Choice:
+) -> InstallChoice:
     """`keep`, `move`: names that a person decided on; what the daemon can't read stays all the same."""
     specs, problems = specs_of(client, text, file)
     faults = _faults(problems)
-    found = Choice({}, {}, {}, [])
+    found = InstallChoice({}, {}, {}, [])
     for name, entry in entries.items():
         spec = specs.get(name)
         if is_door(entry):
@@ -78,19 +78,21 @@ def _faults(problems: Collection[Problem]) -> dict[str, str]:
     return found
 
 
-def specs_of(client: Client, text: str, file: str) -> tuple[dict[str, ServerSpec], tuple[Problem, ...]]:
+def specs_of(
+    client: InstallTarget, text: str, file: str
+) -> tuple[dict[str, ServerSpec], tuple[Problem, ...]]:
     """What the daemon makes of a text's user-level entries, variables left as they are written."""
     context = ExpandContext(environ={}, home="/")
     parsed = client.format.parse(text, file, context, projects=False)
     return {spec.name: spec for spec in parsed.servers}, parsed.problems
 
 
-def _why_unreadable(client: Client, name: str, faults: Mapping[str, str]) -> str:
+def _why_unreadable(client: InstallTarget, name: str, faults: Mapping[str, str]) -> str:
     said = faults.get(dotted((*client.section, name)), "no entry")
     return f"the daemon can't read it: {said.removesuffix(f'; {LEFT_OUT}')}"
 
 
-def _why_not(client: Client, spec: ServerSpec, entry: Mapping[str, Any]) -> str | None:
+def _why_not(client: InstallTarget, spec: ServerSpec, entry: Mapping[str, Any]) -> str | None:
     """Why an entry works in its client only; None where it doesn't."""
     if any(_ASKS_CLIENT.search(text) for text in _texts(entry)):
         return f"it takes a value that only {client.title} has"

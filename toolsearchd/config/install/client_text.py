@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from toolsearchd.config.install.clients import Client
-from toolsearchd.config.install.editing import Addition, EditError, Section, Source
+from toolsearchd.config.install.clients import InstallTarget
+from toolsearchd.config.install.editing import Addition, EditError, Section, SourceText
 from toolsearchd.errors import ToolsearchdError
 
 _BOM = "\ufeff"
@@ -17,7 +17,7 @@ class ClientText:
     """`text` is without the byte order mark that the file may begin with. Raises BAD_CONFIG for what can't be
     read."""
 
-    def __init__(self, client: Client, file: str, data: bytes | None) -> None:
+    def __init__(self, client: InstallTarget, file: str, data: bytes | None) -> None:
         self._client = client
         self._file = file
         try:
@@ -70,7 +70,7 @@ class ClientText:
         return self._checked(text, {**self.entries, name: {**entry, "args": args}})
 
     @cached_property
-    def sources(self) -> Mapping[str, Source]:
+    def sources(self) -> Mapping[str, SourceText]:
         """The entries as they stand, but those whose layout fits no other place."""
         return self._client.editor.sources_of(self.text, self._client.section)
 

@@ -9,13 +9,13 @@ from typing import Any, Literal, cast
 
 import msgspec
 
-from toolsearchd.config.document import Document
+from toolsearchd.config.document import ConfigDocument
 from toolsearchd.config.install.editing import Editor, Section
 from toolsearchd.config.json_text import parse_json
 from toolsearchd.config.sources import FORMATS, Format
 
 
-class Client(msgspec.Struct, frozen=True, kw_only=True):
+class InstallTarget(msgspec.Struct, frozen=True, kw_only=True):
     """`section`: the keys above its servers. `door`: what its entries say besides command and args.
     `patience`: the key by which an entry says how long its calls may take. `home`: a variable that names
     another folder for its files. `login`: keys that say that the client logs in to a server itself.
@@ -43,25 +43,25 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
         # Loaded by who edits: the daemon, which only reads, never needs one.
         return cast(Editor, importlib.import_module(f"toolsearchd.config.install.{self.syntax}"))
 
-    def load(self, text: str, file: str) -> Document:
+    def load(self, text: str, file: str) -> ConfigDocument:
         """The whole document, whatever it costs: what is written back must say all that it said."""
         return (parse_json if self.name == "claude-code" else self.format.load)(text, file)
 
 
-CLIENTS: dict[str, Client] = {
+CLIENTS: dict[str, InstallTarget] = {
     client.name: client
     for client in (
-        Client(
+        InstallTarget(
             name="claude-code",
             title="Claude Code",
             door={"type": "stdio"},
             home="CLAUDE_CONFIG_DIR",
             locks=True,
         ),
-        Client(name="claude-desktop", title="Claude Desktop"),
-        Client(name="cursor", title="Cursor"),
-        Client(name="vscode", title="VS Code", section=("servers",), door={"type": "stdio"}),
-        Client(
+        InstallTarget(name="claude-desktop", title="Claude Desktop"),
+        InstallTarget(name="cursor", title="Cursor"),
+        InstallTarget(name="vscode", title="VS Code", section=("servers",), door={"type": "stdio"}),
+        InstallTarget(
             name="codex",
             title="Codex",
             section=("mcp_servers",),
@@ -70,8 +70,8 @@ CLIENTS: dict[str, Client] = {
             login=("oauth", "auth", "scopes", "oauth_resource"),
             syntax="toml_edit",
         ),
-        Client(name="gemini", title="Gemini CLI", allowed=("mcp", "allowed")),
-        Client(
+        InstallTarget(name="gemini", title="Gemini CLI", allowed=("mcp", "allowed")),
+        InstallTarget(
             name="hermes",
             title="Hermes",
             section=("mcp_servers",),
@@ -79,7 +79,9 @@ CLIENTS: dict[str, Client] = {
             search=("tools", "tool_search"),
             syntax="yaml_edit",
         ),
-        Client(name="openclaw", title="OpenClaw", section=("mcp", "servers"), search=("tools", "toolSearch")),
+        InstallTarget(
+            name="openclaw", title="OpenClaw", section=("mcp", "servers"), search=("tools", "toolSearch")
+        ),
     )
 }
 """By the names of their formats."""

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from toolsearchd.config.entry import is_own_door
-from toolsearchd.config.install.clients import Client
+from toolsearchd.config.install.clients import InstallTarget
 
 NAME = "toolsearchd"
 _DISCLOSURE, _PROFILE = "--disclosure", "--profile"
@@ -33,7 +33,7 @@ def is_door(entry: object) -> bool:
 
 
 def door_entry(
-    client: Client, door: Door, old: Mapping[str, Any], moved: Iterable[Mapping[str, Any]]
+    client: InstallTarget, door: Door, old: Mapping[str, Any], moved: Iterable[Mapping[str, Any]]
 ) -> dict[str, Any]:
     """Of the client's shape, as patient as the most patient entry behind it. `old`: the entry that is there;
     what else it says stays."""

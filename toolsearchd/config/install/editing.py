@@ -13,7 +13,7 @@ class EditError(Exception):
     """The text is laid out in a way that can't be edited; says which and what to do."""
 
 
-class Source(NamedTuple):
+class SourceText(NamedTuple):
     """An entry as it stands in a text: its comments before it, itself, the rest of its line."""
 
     lead: str
@@ -26,7 +26,7 @@ class Addition(NamedTuple):
 
     name: str
     value: Mapping[str, Any]
-    source: Source | None = None
+    source: SourceText | None = None
 
 
 class Editor(Protocol):
@@ -52,7 +52,7 @@ class Editor(Protocol):
     def replace(self, text: str, section: Section, name: str, key: str, value: list[str]) -> str:
         """`key` of the entry `name`, which holds a list, holds `value`."""
 
-    def sources_of(self, text: str, section: Section) -> Mapping[str, Source]:
+    def sources_of(self, text: str, section: Section) -> Mapping[str, SourceText]:
         """The entries as they stand, but those whose layout fits no other place."""
 
     def render(self, head: Mapping[str, str], section: Section, entries: Mapping[str, Any]) -> str:

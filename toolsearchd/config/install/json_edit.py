@@ -13,7 +13,7 @@ from toolsearchd.config.install.editing import (
     Addition,
     EditError,
     Section,
-    Source,
+    SourceText,
     Text,
     nested,
     newline_of,
@@ -87,12 +87,14 @@ def replace(text: str, section: Section, name: str, key: str, value: list[str]) 
     return text[: member.value] + f"[{layout['lead']}{items}{layout['tail']}]" + text[member.end :]
 
 
-def sources_of(text: str, section: Section) -> dict[str, Source]:
+def sources_of(text: str, section: Section) -> dict[str, SourceText]:
     found, missing, _ = walk(text, section)
-    sources: dict[str, Source] = {}
+    sources: dict[str, SourceText] = {}
     for chunk in [] if missing else _chunks(text, found)[0]:
         gap = chunk.gap if chunk.gap.strip() else ""
-        sources.setdefault(chunk.key, Source(without_detached(chunk.lead)[1], chunk.body + gap, chunk.after))
+        sources.setdefault(
+            chunk.key, SourceText(without_detached(chunk.lead)[1], chunk.body + gap, chunk.after)
+        )
     return sources
 
 

@@ -13,17 +13,22 @@ import msgspec
 from toolsearchd.config.document import dotted
 from toolsearchd.config.install.choice import choose, specs_of
 from toolsearchd.config.install.client_text import ClientText
-from toolsearchd.config.install.clients import Client
+from toolsearchd.config.install.clients import InstallTarget
 from toolsearchd.config.install.door import NAME, Door, door_entry, is_door, with_disclosure
 from toolsearchd.config.install.editing import Addition, Section
 from toolsearchd.config.install.moved import MOVED_FROM
-from toolsearchd.config.install.records import Found, Plan, Record, digest, unchanged
+from toolsearchd.config.install.records import FoundFiles, InstallPlan, Record, digest, unchanged
 from toolsearchd.errors import ToolsearchdError
 
 
 def plan_install(
-    client: Client, found: Found, door: Door, *, keep: Collection[str] = (), move: Collection[str] = ()
-) -> Plan:
+    client: InstallTarget,
+    found: FoundFiles,
+    door: Door,
+    *,
+    keep: Collection[str] = (),
+    move: Collection[str] = (),
+) -> InstallPlan:
     """Also where it is installed: then what came into the file since moves too. Raises BAD_CONFIG, and
     BAD_ARGUMENTS for a name in `keep` or `move` that no entry has."""
     before = _restored(client, found)
@@ -70,17 +75,17 @@ def plan_install(
     )
 
 
-def plan_uninstall(client: Client, found: Found) -> Plan:
+def plan_uninstall(client: InstallTarget, found: FoundFiles) -> InstallPlan:
     """The bytes from before the installation where nobody else wrote the file since; else the entries come
     back and all other edits stay. Raises NOT_INSTALLED and BAD_CONFIG."""
     if found.record is None:
         raise ToolsearchdError(
             "NOT_INSTALLED", f"`toolsearchctl install {client.name}` has put nothing into {found.file}"
         )
-    return Plan(text=_restored(client, found), names=tuple(_moved_entries(client, found)))
+    return InstallPlan(text=_restored(client, found), names=tuple(_moved_entries(client, found)))
 
 
-def plan_disclosure(client: Client, found: Found, mode: str) -> Plan:
+def plan_disclosure(client: InstallTarget, found: FoundFiles, mode: str) -> InstallPlan:
     """`mode`: `direct` or `progressive`. Also for an entry that a person wrote. Raises NOT_INSTALLED and
     BAD_CONFIG."""
     text = ClientText(client, found.file, found.text)
@@ -111,7 +116,7 @@ def plan_disclosure(client: Client, found: Found, mode: str) -> Plan:
 # --- back again ---------------------------------------------------------------------------------------
 
 
-def _restored(client: Client, found: Found) -> bytes | None:
+def _restored(client: InstallTarget, found: FoundFiles) -> bytes | None:
     """The client's file as it would be without the installation. Raises BAD_CONFIG."""
     if found.is_as_before:
         return found.text
@@ -130,12 +135,12 @@ def _restored(client: Client, found: Found) -> bytes | None:
     return now.edited(doors, add, with_comments=False, drop=not old.has_section)
 
 
-def _moved_entries(client: Client, found: Found) -> dict[str, Any]:
+def _moved_entries(client: InstallTarget, found: FoundFiles) -> dict[str, Any]:
     """What a person may have edited since: the daemon reads it from there."""
     return ClientText(client, f"what was moved out of {found.file}", found.moved).entries
 
 
-def _door_now(client: Client, found: Found, name: str) -> Mapping[str, Any]:
+def _door_now(client: InstallTarget, found: FoundFiles, name: str) -> Mapping[str, Any]:
     """The entry that an installation has put there before."""
     if found.is_as_before:
         return {}
@@ -146,18 +151,20 @@ def _door_now(client: Client, found: Found, name: str) -> Mapping[str, Any]:
 # --- what was moved -----------------------------------------------------------------------------------
 
 
-def _rendered(client: Client, file: str, entries: Mapping[str, Any]) -> bytes:
+def _rendered(client: InstallTarget, file: str, entries: Mapping[str, Any]) -> bytes:
     return client.editor.render({MOVED_FROM: file}, client.section, entries).encode()
 
 
-def _check_moved(client: Client, text: ClientText, file: str, moved: str, names: Collection[str]) -> None:
+def _check_moved(
+    client: InstallTarget, text: ClientText, file: str, moved: str, names: Collection[str]
+) -> None:
     then, _ = specs_of(client, text.text, file)
     now, _ = specs_of(client, moved, file)
     if now != {name: spec for name, spec in then.items() if name in names}:
         raise text.bad("its entries would not be the same elsewhere")
 
 
-def _notes(client: Client, value: Mapping[str, Any], door: str) -> Iterator[str]:
+def _notes(client: InstallTarget, value: Mapping[str, Any], door: str) -> Iterator[str]:
     """What in the client's config would keep the door from being of use."""
     allowed = _at(value, client.allowed)
     if client.allowed and isinstance(allowed, list) and door not in allowed:

@@ -25,7 +25,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n"
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
+class FoundFiles(msgspec.Struct, frozen=True, kw_only=True):
     """The files as they are; None: not there. `original`: the copy made by the installation."""
 
     file: str
@@ -50,7 +50,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class InstallPlan(msgspec.Struct, frozen=True, kw_only=True):
     """The four files as they shall be (None: gone), and what to tell a person. `between`: what the moved
     entries are while the client's file still is the old one, so that each is somewhere at every moment."""
 
@@ -67,8 +67,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     entry: Mapping[str, Any] = {}  # of the door
 
 
-def unchanged(found: Found) -> Plan:
-    return Plan(
+def unchanged(found: FoundFiles) -> InstallPlan:
+    return InstallPlan(
         text=found.text,
         original=found.original,
         moved=found.moved,

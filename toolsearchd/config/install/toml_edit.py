@@ -16,7 +16,7 @@ from toolsearchd.config.install.editing import (
     Addition,
     EditError,
     Section,
-    Source,
+    SourceText,
     Text,
     newline_of,
     stays,
@@ -105,7 +105,7 @@ def replace(text: str, section: Section, name: str, key: str, value: list[str]) 
     return "".join([*out, rest])
 
 
-def sources_of(text: str, section: Section) -> dict[str, Source]:
+def sources_of(text: str, section: Section) -> dict[str, SourceText]:
     depth = len(section)
     own: dict[str, list[_Statement]] = {}
     for one in _scan(text)[0]:
@@ -120,10 +120,10 @@ def _is_apart(statements: list[_Statement], depth: int) -> bool:
     return all(one.header is None or one.header[: depth + 1] == entry for one in statements)
 
 
-def _source(statements: list[_Statement]) -> Source:
+def _source(statements: list[_Statement]) -> SourceText:
     head, *others = statements
     lead = without_detached(head.lead)[1].lstrip("\r\n")
-    return Source(lead, head.text + "".join([without_detached(one.lead)[1] + one.text for one in others]))
+    return SourceText(lead, head.text + "".join([without_detached(one.lead)[1] + one.text for one in others]))
 
 
 def render(head: Mapping[str, str], section: Section, entries: Mapping[str, Any]) -> str:

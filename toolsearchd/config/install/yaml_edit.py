@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from toolsearchd.config.install.editing import Addition, EditError, Section, Source, newline_of
+from toolsearchd.config.install.editing import Addition, EditError, Section, SourceText, newline_of
 
 
 class _Entry(NamedTuple):
@@ -73,14 +73,14 @@ def replace(text: str, section: Section, name: str, key: str, value: list[str]) 
     return text[:start] + (newline_of(text) + " " * entry.start_mark.column).join(items) + text[end:]
 
 
-def sources_of(text: str, section: Section) -> dict[str, Source]:
+def sources_of(text: str, section: Section) -> dict[str, SourceText]:
     key, value = _section(text, section)
     if key is None or not isinstance(value, yaml.MappingNode) or value.flow_style:
         return {}
     lines = text.splitlines(keepends=True)
     refers = [0, *accumulate(_references(text, len(lines)))]
     return {
-        entry.name: Source("".join(lines[entry.own : entry.key]), "".join(lines[entry.key : entry.end]))
+        entry.name: SourceText("".join(lines[entry.own : entry.key]), "".join(lines[entry.key : entry.end]))
         for entry in _entries(text, key.start_mark.line, value)
         if refers[entry.own] == refers[entry.end]
     }

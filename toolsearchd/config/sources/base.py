@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from toolsearchd.config.document import Document, Path, dotted, problem_at
+from toolsearchd.config.document import ConfigDocument, Path, dotted, problem_at
 from toolsearchd.config.entry import EntryReader
 from toolsearchd.config.expand import RULES, ExpandContext
 from toolsearchd.config.json_text import parse_json
@@ -38,7 +38,7 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     rule: str = "none"
     milliseconds: bool = False
     entries: Callable[[Mapping[str, Any]], Entries]
-    load: Callable[[str, str], Document] = parse_json
+    load: Callable[[str, str], ConfigDocument] = parse_json
 
     def paths(self, home: str, config_home: str) -> list[str]:
         return [

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from toolsearchd.config.document import Document
+from toolsearchd.config.document import ConfigDocument
 from toolsearchd.config.json_text import parse_json
 from toolsearchd.config.sources.base import Entries, Format, SectionError, section
 
@@ -26,7 +26,7 @@ class _File(_Part):
     projects: dict[str, _Part] | None = None
 
 
-def _load(text: str, file: str) -> Document:
+def _load(text: str, file: str) -> ConfigDocument:
     if len(text) < _LONG:
         return parse_json(text, file)
     try:
@@ -43,7 +43,7 @@ def _load(text: str, file: str) -> Document:
         document = parse_json(bytes(part.mcpServers).decode(), file)
         into["mcpServers"] = document.value
         problems += document.problems
-    return Document(value, problems)
+    return ConfigDocument(value, problems)
 
 
 def _entries(document: Mapping[str, Any]) -> Entries:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from toolsearchd.config.document import Document, Lines, Place, problem_at
+from toolsearchd.config.document import ConfigDocument, Lines, Place, problem_at
 from toolsearchd.config.masking import unquoted
 from toolsearchd.config.sources.base import Entries, Format, mapped, section
 
@@ -20,20 +20,20 @@ _KEY = re.compile(
 _ONE_PART = re.compile(_PART, re.DOTALL)
 
 
-def _load(text: str, file: str) -> Document:
+def _load(text: str, file: str) -> ConfigDocument:
     import tomllib  # only where there is such a file
 
     deep = _deep_key(text)
     if deep >= 0:
         message = f"a key of more than {_MAX_PARTS} parts"
-        return Document(None, [problem_at("error", message, file, (), Lines(text).place(deep))])
+        return ConfigDocument(None, [problem_at("error", message, file, (), Lines(text).place(deep))])
     try:
-        return Document(tomllib.loads(text), [])
+        return ConfigDocument(tomllib.loads(text), [])
     except (tomllib.TOMLDecodeError, ValueError, RecursionError) as error:
         at = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
         place = Place(int(at[1]), int(at[2])) if at else Place(text.count("\n") + 1, 0)  # at the end
         message = str(error)[: at.start()].strip() if at else str(error)
-        return Document(None, [problem_at("error", f"not TOML: {unquoted(message)}", file, (), place)])
+        return ConfigDocument(None, [problem_at("error", f"not TOML: {unquoted(message)}", file, (), place)])
 
 
 def _deep_key(text: str) -> int:

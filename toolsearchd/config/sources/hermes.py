@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from toolsearchd.config.document import Document
+from toolsearchd.config.document import ConfigDocument
 from toolsearchd.config.sources.base import Entries, Format, mapped, section
 
 
@@ -25,7 +25,7 @@ def _entries(document: Mapping[str, Any]) -> Entries:
     return mapped(section(document, "mcp_servers"), _common)
 
 
-def _load(text: str, file: str) -> Document:
+def _load(text: str, file: str) -> ConfigDocument:
     from toolsearchd.config.yaml_text import parse_yaml  # PyYAML only where there is such a file
 
     return parse_yaml(text, file)

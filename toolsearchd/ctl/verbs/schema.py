@@ -13,7 +13,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(_args: Namespace) -> int:
-    from toolsearchd.protocol.messages import json_schema
+    from toolsearchd.protocol.requests import json_schema
 
     print(json.dumps(json_schema(), indent=2))
     return 0

@@ -25,7 +25,7 @@ Verb = Literal["search", "describe", "call"]
 Ranker = Literal["default", "hermes", "hermes-v1", "openclaw"]
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class BridgeAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What a bridge tool answers at once."""
 
     value: Any  # what the model is given: a text as it is, anything else as JSON
@@ -41,7 +41,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
         return {"value": self.value} | ({} if self.text is None else {"text": self.text})
 
 
-class Calls(msgspec.Struct, frozen=True, kw_only=True):
+class BridgeCalls(msgspec.Struct, frozen=True, kw_only=True):
     """What a bridge tool wants run, and how its outcome is told."""
 
     args: dict[str, Any]  # `{calls: [{name, arguments}]}`, read by the dispatcher's rules
@@ -70,22 +70,22 @@ class Interpreter:
     verbs: ClassVar[Mapping[str, Verb]] = {SEARCH: "search", DESCRIBE: "describe", CALL: "call"}
     history: SearchHistory | None = None  # of the session, which counts its calls there
 
-    def search(self, view: View, args: Mapping[str, Any]) -> Answer:
+    def search(self, view: View, args: Mapping[str, Any]) -> BridgeAnswer:
         fields = view.search(args, self.history)
         found = sum(len(group["matches"]) for group in fields["results"])
-        return Answer(value=fields, fields=fields, queries=fields["queries"], found=found)
+        return BridgeAnswer(value=fields, fields=fields, queries=fields["queries"], found=found)
 
-    def describe(self, view: View, args: Mapping[str, Any], direct: Collection[str]) -> Answer:
+    def describe(self, view: View, args: Mapping[str, Any], direct: Collection[str]) -> BridgeAnswer:
         """`direct`: names of tools that the agent lists itself."""
         fields = view.describe(args, direct=direct)
-        return Answer(value=fields, fields=fields, described=tuple(fields["tools"]))
+        return BridgeAnswer(value=fields, fields=fields, described=tuple(fields["tools"]))
 
-    def calls(self, view: View, args: Mapping[str, Any]) -> Calls:
-        return Calls(args=dict(args))
+    def calls(self, view: View, args: Mapping[str, Any]) -> BridgeCalls:
+        return BridgeCalls(args=dict(args))
 
-    def direct(self, view: View, name: str, args: Mapping[str, Any]) -> Calls:
+    def direct(self, view: View, name: str, args: Mapping[str, Any]) -> BridgeCalls:
         """A call of a tool that is no bridge tool, by its name; its own result is the value."""
-        return Calls(
+        return BridgeCalls(
             args={"calls": [{"name": name, "arguments": dict(args)}]},
             value_of=own_result,
         )

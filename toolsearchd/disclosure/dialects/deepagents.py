@@ -15,7 +15,7 @@ import msgspec
 
 from toolsearchd.catalog.model import Tool
 from toolsearchd.disclosure.bridge import bridge_tool, hidden_count
-from toolsearchd.disclosure.dialects.base import Answer, Interpreter, Verb
+from toolsearchd.disclosure.dialects.base import BridgeAnswer, Interpreter, Verb
 from toolsearchd.disclosure.dialects.default import DEFAULT
 from toolsearchd.disclosure.listing import NO_LISTING, Listing
 from toolsearchd.disclosure.sanitise import clean, plain_line
@@ -58,7 +58,7 @@ class DeepAgentsInterpreter(Interpreter):
     def __init__(self) -> None:
         self.discovered: tuple[str, ...] = ()  # sorted
 
-    def search(self, view: View, args: Mapping[str, Any]) -> Answer:
+    def search(self, view: View, args: Mapping[str, Any]) -> BridgeAnswer:
         """`{text, discovered, exposed, found}`; the model gets the text. Raises BAD_ARGUMENTS."""
         query = _query(args)
         matches = list(_matches(view, query))
@@ -73,7 +73,9 @@ class DeepAgentsInterpreter(Interpreter):
             "exposed": [view.name_of(tool) for tool in turn.exposed],
             "found": len(matches),
         }
-        return Answer(value=text, fields=fields, queries=(query,), found=len(matches), exposes=turn.added > 0)
+        return BridgeAnswer(
+            value=text, fields=fields, queries=(query,), found=len(matches), exposes=turn.added > 0
+        )
 
     def shown(self, view: View) -> list[dict[str, Any]]:
         return [view.direct(tool) for _, tool in _fitting(view, self.discovered, {})]

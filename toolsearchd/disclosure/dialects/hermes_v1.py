@@ -18,7 +18,7 @@ from toolsearchd.disclosure.bridge import (
     bridge_tool,
     hidden_count,
 )
-from toolsearchd.disclosure.dialects.base import Answer, Calls, Interpreter, own_result
+from toolsearchd.disclosure.dialects.base import BridgeAnswer, BridgeCalls, Interpreter, own_result
 from toolsearchd.disclosure.dialects.hermes import HERMES
 from toolsearchd.disclosure.listing import NO_LISTING, Listing
 from toolsearchd.errors import ToolsearchdError
@@ -41,7 +41,7 @@ _TEXTS = BridgeTexts(
 
 
 class HermesV1Interpreter(Interpreter):
-    def search(self, view: View, args: Mapping[str, Any]) -> Answer:
+    def search(self, view: View, args: Mapping[str, Any]) -> BridgeAnswer:
         """`{query, total_available, matches}`. Raises BAD_ARGUMENTS, and TOO_MANY for a list of queries."""
         found = view.search(args)
         (group,) = found["results"]
@@ -57,9 +57,9 @@ class HermesV1Interpreter(Interpreter):
                 }
             )
         fields = {"query": group["query"], "total_available": found["total_available"], "matches": matches}
-        return Answer(value=fields, fields=fields, queries=found["queries"], found=len(matches))
+        return BridgeAnswer(value=fields, fields=fields, queries=found["queries"], found=len(matches))
 
-    def describe(self, view: View, args: Mapping[str, Any], direct: Collection[str]) -> Answer:
+    def describe(self, view: View, args: Mapping[str, Any], direct: Collection[str]) -> BridgeAnswer:
         """`{name, description, parameters}`. Raises TOOL_NOT_FOUND with the name, BAD_ARGUMENTS, TOO_MANY."""
         found = view.describe(args, direct=direct)
         for message in found.get("errors", {}).values():
@@ -68,10 +68,10 @@ class HermesV1Interpreter(Interpreter):
             raise ToolsearchdError("TOOL_NOT_FOUND", f"no tool {name!r} is granted here; use tool_search")
         ((name, described),) = found["tools"].items()
         fields = {"name": name, **described}
-        return Answer(value=fields, fields=fields, described=(name,))
+        return BridgeAnswer(value=fields, fields=fields, described=(name,))
 
-    def calls(self, view: View, args: Mapping[str, Any]) -> Calls:
-        return Calls(args=dict(args), value_of=_only_result)
+    def calls(self, view: View, args: Mapping[str, Any]) -> BridgeCalls:
+        return BridgeCalls(args=dict(args), value_of=_only_result)
 
 
 def _only_result(reply: dict[str, Any]) -> Any:

@@ -24,7 +24,7 @@ from toolsearchd.config.openclaw import (
 from toolsearchd.config.profile import Profile
 from toolsearchd.config.tool_search import ToolSearch
 from toolsearchd.disclosure.bridge import function
-from toolsearchd.disclosure.dialects.base import Answer, Calls, Dialect, Interpreter, Verb
+from toolsearchd.disclosure.dialects.base import BridgeAnswer, BridgeCalls, Dialect, Interpreter, Verb
 from toolsearchd.disclosure.dialects.openclaw_catalog import Catalog
 from toolsearchd.disclosure.dialects.openclaw_directory import budget_chars, render_directory
 from toolsearchd.disclosure.dialects.openclaw_parts import PartsIndex
@@ -102,7 +102,7 @@ class OpenclawInterpreter(Interpreter):
     generation: ClassVar[Generation] = "g2"
     verbs: ClassVar[Mapping[str, Verb]] = dict(zip(NAMES["g2"], ("search", "describe", "call"), strict=True))
 
-    def search(self, view: View, args: Mapping[str, Any]) -> Answer:
+    def search(self, view: View, args: Mapping[str, Any]) -> BridgeAnswer:
         first = self.generation == "g1"
         request = parse_single(args, view.settings) if first else parse_search(args, view.settings)
         catalog = catalog_of(view)
@@ -113,7 +113,7 @@ class OpenclawInterpreter(Interpreter):
         missing = catalog.unavailable() if in_vain else []
         notice = unavailable_text(missing)
         value, text = batch(texts, groups, notice) if request.is_batch else single(groups[0], notice)
-        return Answer(
+        return BridgeAnswer(
             value=value,
             text=text,
             fields={"value": value, "text": text} | ({"unavailable_sources": missing} if missing else {}),
@@ -121,7 +121,7 @@ class OpenclawInterpreter(Interpreter):
             found=sum(map(len, groups)),
         )
 
-    def describe(self, view: View, args: Mapping[str, Any], direct: Collection[str]) -> Answer:
+    def describe(self, view: View, args: Mapping[str, Any], direct: Collection[str]) -> BridgeAnswer:
         catalog, needles = catalog_of(view), parse_selectors(args, most=view.limits.names_per_describe)
         for needle in needles:
             if needle in direct and not catalog.named(needle):
@@ -130,9 +130,9 @@ class OpenclawInterpreter(Interpreter):
         value, text = described(entries)
         fields = {"value": value, "text": text}
         shown = tuple(entry.tool.public_name for entry in entries)
-        return Answer(value=value, text=text, fields=fields, described=shown)
+        return BridgeAnswer(value=value, text=text, fields=fields, described=shown)
 
-    def calls(self, view: View, args: Mapping[str, Any]) -> Calls:
+    def calls(self, view: View, args: Mapping[str, Any]) -> BridgeCalls:
         request = parse_call(args)
         catalog = catalog_of(view)
         entry = catalog.find_one(tuple(request.selectors.values()), self._hint)
@@ -141,13 +141,13 @@ class OpenclawInterpreter(Interpreter):
             # A `name` beside `id` that names no tool is the tool's own parameter, where it has one so called.
             loose = {key: value for key, value in request.selectors.items() if not catalog.named(value)}
             given = {key: loose[key] for key in entry.parameters() & loose.keys()} | given
-        return Calls(
+        return BridgeCalls(
             args={"calls": [{"name": entry.tool.public_name, "arguments": given}]},
             value_of=lambda reply: envelope(entry, given, reply["results"][0]),
             text_of=envelope_text,
         )
 
-    def direct(self, view: View, name: str, args: Mapping[str, Any]) -> Calls:
+    def direct(self, view: View, name: str, args: Mapping[str, Any]) -> BridgeCalls:
         """A hidden tool called by its own name or id, as the directory invites to: its own result."""
         if name == CODE_TOOL:
             names = ", ".join(NAMES[self.generation])
@@ -170,7 +170,7 @@ class ThirdInterpreter(OpenclawInterpreter):
     generation = "g3"
     verbs: ClassVar[Mapping[str, Verb]] = dict(zip(NAMES["g3"], ("search", "describe", "call"), strict=True))
 
-    def direct(self, view: View, name: str, args: Mapping[str, Any]) -> Calls:
+    def direct(self, view: View, name: str, args: Mapping[str, Any]) -> BridgeCalls:
         """As any, and the dispatcher under its old name: entries of old transcripts replay."""
         return self.calls(view, args) if name == _OLD_CALL else super().direct(view, name, args)
 

@@ -34,7 +34,7 @@ _LONGEST_NEEDLE = 200
 _TOKENS = re.compile(r"[a-z0-9]+")
 
 
-class Entry:
+class OpenclawEntry:
     """One tool. Texts are clean."""
 
     __slots__ = ("id", "name", "owner", "safe_server", "tool")
@@ -97,29 +97,29 @@ class Catalog:
 
     def __init__(self, view: View) -> None:
         self._snapshot, self._mask, self._sources = view.snapshot, view.mask, view.sources
-        self._entries: dict[int, Entry] = {}
+        self._entries: dict[int, OpenclawEntry] = {}
 
     def __len__(self) -> int:
         return len(self._mask)
 
-    def entry(self, doc: int) -> Entry:
+    def entry(self, doc: int) -> OpenclawEntry:
         found = self._entries.get(doc)
         if found is None:
             tool = self._snapshot.tools[doc]
             assert tool is not None
-            found = self._entries[doc] = Entry(tool, self._safe_of[tool.server])
+            found = self._entries[doc] = OpenclawEntry(tool, self._safe_of[tool.server])
         return found
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[OpenclawEntry]:
         """All of them, in no particular order."""
         return map(self.entry, self._mask)
 
-    def trusted_entries(self) -> Iterator[Entry]:
+    def trusted_entries(self) -> Iterator[OpenclawEntry]:
         for source in self._sources:
             if source.kind == "plugin":
                 yield from map(self.entry, self._snapshot.docs_of[source.name] & self._mask)
 
-    def search(self, query: str, limit: int) -> list[Entry]:
+    def search(self, query: str, limit: int) -> list[OpenclawEntry]:
         """The best first. A blank query finds nothing."""
         return [self.entry(hit.doc) for hit in self._searcher.search(query, limit).matches]
 
@@ -141,7 +141,7 @@ class Catalog:
 
     # --- selectors ------------------------------------------------------------------------------------
 
-    def named(self, needle: str) -> list[Entry]:
+    def named(self, needle: str) -> list[OpenclawEntry]:
         """The entry of this id, or shown directly under this name; else all of this name. Exact."""
         found = self._of_id(needle)
         if found is not None:
@@ -153,14 +153,14 @@ class Catalog:
         entries = [self.entry(doc) for doc in docs if doc in self._mask]
         return [entry for entry in entries if entry.name == needle]
 
-    def find(self, needle: str, hint: str) -> Entry:
+    def find(self, needle: str, hint: str) -> OpenclawEntry:
         """The one entry meant. Raises BAD_ARGUMENTS (several bear the name) or TOOL_NOT_FOUND (+ `hint`)."""
         found = self.named(needle)
         if not found:
             self._unknown(needle, hint)
         return self._only(found, needle)
 
-    def find_one(self, selectors: Sequence[str], hint: str) -> Entry:
+    def find_one(self, selectors: Sequence[str], hint: str) -> OpenclawEntry:
         """The entry that all selectors of a call mean. One that means nothing is passed over beside others.
 
         Raises as `find`, and BAD_ARGUMENTS where they mean different ones.
@@ -177,7 +177,7 @@ class Catalog:
         needle, found = next(iter(meant.items()))
         return self._only(found, needle)
 
-    def _only(self, found: list[Entry], needle: str) -> Entry:
+    def _only(self, found: list[OpenclawEntry], needle: str) -> OpenclawEntry:
         if len(found) > 1:
             ids = sorted((entry.id for entry in found), key=id_order)
             refuse(f"Ambiguous tool name: {_shown(needle)}; use an exact tool id.", field="id", near=ids[:10])
@@ -206,13 +206,13 @@ class Catalog:
                 scored.add((-score, id_order(value), value))
         return list(dict.fromkeys(value for _, _, value in sorted(scored)))[:SUGGESTIONS]
 
-    def _candidates(self, needle: str) -> Iterator[Entry]:
+    def _candidates(self, needle: str) -> Iterator[OpenclawEntry]:
         if len(self) <= _SCANNED:
             return self.entries()
         words = " ".join(_TOKENS.findall(needle))
         return map(self.entry, [hit.doc for hit in self._searcher.search(words, _FOUND).matches])
 
-    def _of_id(self, needle: str) -> Entry | None:
+    def _of_id(self, needle: str) -> OpenclawEntry | None:
         source, _, rest = needle.partition(":")
         owner, _, name = rest.partition(":")
         server = self._server_of.get((source, owner))
@@ -249,7 +249,7 @@ class Catalog:
         return taken
 
 
-def _likeness(needle: str, tokens: set[str], entry: Entry) -> int:
+def _likeness(needle: str, tokens: set[str], entry: OpenclawEntry) -> int:
     name, entry_id, label = entry.name.lower(), entry.id.lower(), entry.label.lower()
     description = entry.description.lower()
     score = 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from toolsearchd.disclosure.dialects.openclaw_catalog import Entry
+from toolsearchd.disclosure.dialects.openclaw_catalog import OpenclawEntry
 from toolsearchd.disclosure.dialects.openclaw_replies import short_description
 from toolsearchd.disclosure.listing import Form, Listing
 from toolsearchd.disclosure.tokens import chars4_of
@@ -33,7 +33,9 @@ def budget_chars(context_length: int | None) -> int:
     return min(MOST_CHARS, max(LEAST_CHARS, context_length // _SHARE))
 
 
-def render_directory(entries: Iterable[Entry], budget: int, *, names: tuple[str, str, str]) -> Listing:
+def render_directory(
+    entries: Iterable[OpenclawEntry], budget: int, *, names: tuple[str, str, str]
+) -> Listing:
     """`names`: those of the bridge tools that search, describe and call."""
     header, notice = (
         text.format(search=names[0], describe=names[1], call=names[2]) for text in (_HEADER, _NOTICE)
@@ -62,20 +64,20 @@ def _cut(rows: Sequence[str], header: str, notice: str, budget: int) -> list[str
             over -= len(rows[kept]) + 1
 
 
-def _listed(entries: Iterable[Entry]) -> list[Entry]:
+def _listed(entries: Iterable[OpenclawEntry]) -> list[OpenclawEntry]:
     """Trusted, with plain identifiers, each name once."""
     plain = (
         entry
         for entry in entries
         if entry.trusted and all(map(_IDENTIFIER.fullmatch, (entry.name, entry.owner)))
     )
-    by_name: dict[str, Entry] = {}
+    by_name: dict[str, OpenclawEntry] = {}
     for entry in sorted(plain, key=lambda entry: (id_order(entry.name), id_order(entry.id))):
         by_name.setdefault(entry.name, entry)
     return list(by_name.values())
 
 
-def _row(entry: Entry, chars: int) -> str:
+def _row(entry: OpenclawEntry, chars: int) -> str:
     if not chars:
         return f"- {entry.name}"
     described = short_description(entry.tool.definition.description, chars)

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from toolsearchd.disclosure.dialects.openclaw_catalog import Entry
+from toolsearchd.disclosure.dialects.openclaw_catalog import OpenclawEntry
 from toolsearchd.disclosure.dialects.openclaw_signature import signature
 from toolsearchd.disclosure.sanitise import plain_line
 
@@ -17,7 +17,7 @@ _LONGEST_NAME = 64
 _KNOWN = 200
 
 
-def explained(entry: Entry, given: Mapping[str, Any], error: Mapping[str, Any]) -> dict[str, Any]:
+def explained(entry: OpenclawEntry, given: Mapping[str, Any], error: Mapping[str, Any]) -> dict[str, Any]:
     """The error with a message from which the next call can be written."""
     expected = signature(entry.tool.definition.input_schema)
     problems = [str(error["message"]).partition(";")[0], *map(str, error.get("problems", ()))]

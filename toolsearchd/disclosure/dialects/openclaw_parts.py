@@ -13,7 +13,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from toolsearchd.disclosure.dialects.openclaw_catalog import Entry
+from toolsearchd.disclosure.dialects.openclaw_catalog import OpenclawEntry
 from toolsearchd.index.openclaw import id_order
 
 _PARTS = re.compile(r"[a-z0-9_./:-]+")
@@ -26,11 +26,11 @@ class PartsIndex:
     """`build` in steps, then `search`."""
 
     def __init__(self) -> None:
-        self._entries: list[Entry] = []
+        self._entries: list[OpenclawEntry] = []
         self._fields: list[_Field] = []
         self._equal: dict[str, set[int]] = {}  # name or id → places
 
-    def build(self, entries: Iterator[Entry]) -> Iterator[None]:
+    def build(self, entries: Iterator[OpenclawEntry]) -> Iterator[None]:
         """Steps of a tool each."""
         columns: tuple[list[str], ...] = ([], [], [], [])
         for place, entry in enumerate(entries):
@@ -45,7 +45,7 @@ class PartsIndex:
             self._fields.append(_Field(column))
             yield
 
-    def search(self, query: str, limit: int) -> list[Entry]:
+    def search(self, query: str, limit: int) -> list[OpenclawEntry]:
         """The best first, equal ones by id; a query without a word finds everything."""
         parts = _PARTS.findall(query.lower())
         scores = np.full(len(self._entries), 0 if parts else 1, np.int64)

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from toolsearchd.disclosure.dialects.openclaw_catalog import Entry
+from toolsearchd.disclosure.dialects.openclaw_catalog import OpenclawEntry
 from toolsearchd.disclosure.dialects.openclaw_input import explained
 from toolsearchd.disclosure.sanitise import clipped, plain_line
 
@@ -42,14 +42,14 @@ def guarded(text: str) -> str:
     )
 
 
-def single(entries: Sequence[Entry], notice: str = "") -> tuple[list[dict[str, Any]], str]:
+def single(entries: Sequence[OpenclawEntry], notice: str = "") -> tuple[list[dict[str, Any]], str]:
     """One query's answer: its value, and that as text with a notice below."""
     found = [entry.candidate() for entry in entries]
     return found, _text(found, entries, notice)
 
 
 def batch(
-    queries: Sequence[str], groups: Sequence[Sequence[Entry]], notice: str = ""
+    queries: Sequence[str], groups: Sequence[Sequence[OpenclawEntry]], notice: str = ""
 ) -> tuple[dict[str, Any], str]:
     """A batch's answer: its value within the budget, and that as text with a notice below.
 
@@ -73,14 +73,14 @@ def _last_size(group: Mapping[str, Any]) -> tuple[int, int]:
     return len(candidates), len(_compact(candidates[-1])) if candidates else 0
 
 
-def described(entries: Sequence[Entry]) -> tuple[Any, str]:
+def described(entries: Sequence[OpenclawEntry]) -> tuple[Any, str]:
     """A tool with its schema, or several as a list: the value, and that as text."""
     found = [entry.described() for entry in entries]
     value = found[0] if len(found) == 1 else found
     return value, _text(value, entries, "")
 
 
-def envelope(entry: Entry, given: Mapping[str, Any], slot: Mapping[str, Any]) -> dict[str, Any]:
+def envelope(entry: OpenclawEntry, given: Mapping[str, Any], slot: Mapping[str, Any]) -> dict[str, Any]:
     """What a call with this input came to: `{tool: {id, name, source}, result}`, `status` where it failed."""
     told: dict[str, Any] = {"tool": {"id": entry.id, "name": entry.name, "source": entry.source}}
     error = slot.get("error")
@@ -125,7 +125,7 @@ def short_description(text: str, chars: int = SHORT_CHARS) -> str:
     return line if len(line) <= chars else line[: chars - 3] + "..."
 
 
-def _small(entry: Entry) -> dict[str, Any]:
+def _small(entry: OpenclawEntry) -> dict[str, Any]:
     """A candidate of a batch."""
     whole = entry.candidate()
     kept = {key: whole[key] for key in _ALWAYS}
@@ -140,6 +140,6 @@ def _compact(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _text(value: Any, entries: Sequence[Entry], notice: str) -> str:
+def _text(value: Any, entries: Sequence[OpenclawEntry], notice: str) -> str:
     text = guarded(pretty(value)) if any(not entry.trusted for entry in entries) else pretty(value)
     return f"{text}\n{notice}" if notice else text

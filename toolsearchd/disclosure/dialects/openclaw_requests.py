@@ -29,7 +29,7 @@ class SearchRequest(NamedTuple):
     is_batch: bool  # the answer has a group per query; else it is the one query's list
 
 
-class CallRequest(NamedTuple):
+class OpenclawCall(NamedTuple):
     selectors: dict[str, str]  # key → what it names
     input: dict[str, Any]
     is_flat: bool  # the input stood beside the selectors
@@ -147,7 +147,7 @@ def parse_selectors(args: Mapping[str, Any], *, most: int) -> list[str]:
     return needles
 
 
-def parse_call(args: Mapping[str, Any]) -> CallRequest:
+def parse_call(args: Mapping[str, Any]) -> OpenclawCall:
     """The call's selectors and input, wherever the model put them. Raises BAD_ARGUMENTS.
 
     The input is `args` or `input`; where that is empty, everything beside the selectors. `args.summary` as a
@@ -164,7 +164,7 @@ def parse_call(args: Mapping[str, Any]) -> CallRequest:
         return parse_call(beside | lifted | inner)
     dotted = {key.removeprefix("args."): value for key, value in beside.items() if key.startswith("args.")}
     flat = {} if given else {key: value for key, value in beside.items() if not key.startswith("args.")}
-    return CallRequest(selectors, flat | dotted | given, is_flat=not given)
+    return OpenclawCall(selectors, flat | dotted | given, is_flat=not given)
 
 
 def _selectors(args: Mapping[str, Any]) -> dict[str, str]:

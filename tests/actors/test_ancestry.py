@@ -6,13 +6,13 @@ import sys
 
 import pytest
 
-from toolsearchd.system.ancestry import Process, are_related, lineage
+from toolsearchd.system.ancestry import Process, ancestry_of, are_related
 
 UID = os.getuid()
 
 
 def line(*names):
-    """A lineage, nearest first; equal names are equal processes."""
+    """An ancestry, nearest first; equal names are equal processes."""
     return tuple(Process(sum(map(ord, name)), 1, name, UID) for name in names)
 
 
@@ -95,9 +95,9 @@ def test_a_real_background_child(own_session):
     """Its parent has gone, it is no more below this test, and it has no terminal."""
     command = [sys.executable, "-c", LET_GO, *own_session]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
-        orphan = lineage(int(child.stdout.readline()))
+        orphan = ancestry_of(int(child.stdout.readline()))
         assert os.getpid() not in {process.pid for process in orphan}
-        assert are_related(lineage(os.getpid()), orphan)
+        assert are_related(ancestry_of(os.getpid()), orphan)
         child.stdin.close()
 
 
@@ -113,14 +113,14 @@ def test_a_pid_that_was_given_out_again_is_another_process():
 def test_a_real_process_and_its_parent():
     code = "import sys; sys.stdin.read()"
     with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE) as child:
-        found = lineage(child.pid)
+        found = ancestry_of(child.pid)
         assert [process.pid for process in found[:2]] == [child.pid, os.getpid()]
         assert found[0].uid == UID
-        assert are_related(found, lineage(os.getpid()))
+        assert are_related(found, ancestry_of(os.getpid()))
         child.stdin.close()
 
 
 def test_a_process_that_is_gone_is_unknown():
     with subprocess.Popen([sys.executable, "-c", ""]) as child:
         child.wait()
-    assert lineage(child.pid) == ()
+    assert ancestry_of(child.pid) == ()

@@ -29,7 +29,7 @@ TOLD = frozenset(
 """What a server tells without being asked, beside what its transport looks after itself."""
 
 
-class Client(Protocol):
+class ElicitedClient(Protocol):
     """A session's client, as the servers that work for it reach it."""
 
     async def ask(self, server: str, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -39,7 +39,7 @@ class Client(Protocol):
         """Passes on a notification, in order with the answers; never waits."""
 
 
-class Waiting:
+class ElicitedClients:
     """The clients for whom a server is working. One without a way to be asked counts as another."""
 
     def __init__(self, server: str, most: int) -> None:
@@ -47,23 +47,23 @@ class Waiting:
         self._server = server
         self._most = most
         self._open = 0
-        self._clients: list[Client | None] = []
+        self._clients: list[ElicitedClient | None] = []
 
     @contextmanager
-    def counted(self, client: Client | None) -> Iterator[None]:
+    def counted(self, client: ElicitedClient | None) -> Iterator[None]:
         self._clients.append(client)
         try:
             yield
         finally:
             self._clients.remove(client)
 
-    def only(self) -> Client | None:
+    def only(self) -> ElicitedClient | None:
         """The one client for whom all that the server has at hand is done."""
         first = self._clients[0] if self._clients else None
         return first if all(client is first for client in self._clients) else None
 
     async def ask(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Raises UNSUPPORTED where no single client is meant, and what `Client.ask` raises."""
+        """Raises UNSUPPORTED where no single client is meant, and what `ElicitedClient.ask` raises."""
         client = self.only()
         if client is None:
             raise ToolsearchdError("UNSUPPORTED", f"{method} can't be passed on: {self._why_none()}")

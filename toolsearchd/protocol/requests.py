@@ -44,45 +44,45 @@ class Request(Struct, tag_field="op", frozen=True, kw_only=True):
     id: RequestId
 
 
-class Ping(Request, tag="ping", frozen=True): ...
+class PingRequest(Request, tag="ping", frozen=True): ...
 
 
-class Assemble(Request, tag="assemble", frozen=True, kw_only=True):
+class AssembleRequest(Request, tag="assemble", frozen=True, kw_only=True):
     context_length: int | None = None
     encoding: str | None = None
     model: str | None = None
     refresh: bool = False
 
 
-class Search(Request, tag="search", frozen=True, kw_only=True):
+class SearchRequest(Request, tag="search", frozen=True, kw_only=True):
     queries: Any = None
     query: Any = None  # of the dialects that ask one
     limit: Any = None
 
 
-class Describe(Request, tag="describe", frozen=True, kw_only=True):
+class DescribeRequest(Request, tag="describe", frozen=True, kw_only=True):
     names: Any = None
     name: Any = None  # of the dialects that ask for one
 
 
-class Use(Request, tag="use", frozen=True, kw_only=True):
+class UseRequest(Request, tag="use", frozen=True, kw_only=True):
     """A model's call of a tool that `assemble` gave, as it came; the reply's `value` is for the model."""
 
     tool: str
     arguments: Any = None
 
 
-class Call(Request, tag="call", frozen=True, kw_only=True):
+class CallRequest(Request, tag="call", frozen=True, kw_only=True):
     calls: Any = None
     name: Any = None  # the legacy single shape
     arguments: Any = None
 
 
-class Stop(Request, tag="stop", frozen=True, kw_only=True):
+class StopRequest(Request, tag="stop", frozen=True, kw_only=True):
     batch: RequestId | None = None  # the `id` of the call to stop; none: all of the session
 
 
-class Resolve(Request, tag="resolve", frozen=True, kw_only=True):
+class ResolveRequest(Request, tag="resolve", frozen=True, kw_only=True):
     """Reads on in a result that was too long for its reply; `offset` and `limit` count bytes."""
 
     handle: str
@@ -90,16 +90,16 @@ class Resolve(Request, tag="resolve", frozen=True, kw_only=True):
     limit: int | None = None
 
 
-class Subscribe(Request, tag="subscribe", frozen=True, kw_only=True):
+class SubscribeRequest(Request, tag="subscribe", frozen=True, kw_only=True):
     events: list[str]
 
 
-class Explain(Request, tag="explain", frozen=True, kw_only=True):
+class ExplainRequest(Request, tag="explain", frozen=True, kw_only=True):
     query: str
     tool: str | None = None  # a name in any form: why it was or was not offered
 
 
-class Tools(Request, tag="tools", frozen=True, kw_only=True):
+class ToolsRequest(Request, tag="tools", frozen=True, kw_only=True):
     """The agent's own tools from now on, in place of those before: `{name, description, parameters, core}`.
 
     `core: false` ones are indexed for this session and called back by `call_requested`; the others stay
@@ -109,7 +109,7 @@ class Tools(Request, tag="tools", frozen=True, kw_only=True):
     tools: list[dict[str, Any]]
 
 
-class CallResult(Request, tag="call_result", frozen=True, kw_only=True):
+class CallResultRequest(Request, tag="call_result", frozen=True, kw_only=True):
     """What became of a `call_requested`: `response`, or `error` (a text, or a map with a message)."""
 
     call: str
@@ -117,32 +117,32 @@ class CallResult(Request, tag="call_result", frozen=True, kw_only=True):
     error: Any = None
 
 
-class Decide(Request, tag="decide", frozen=True, kw_only=True, forbid_unknown_fields=True):
+class DecideRequest(Request, tag="decide", frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The agent's own user interface answers one of the session's prompts, where its profile lets it."""
 
     approval: str
     decision: Literal["approve", "session", "always", "deny"]
 
 
-class Bye(Request, tag="bye", frozen=True): ...
+class ByeRequest(Request, tag="bye", frozen=True): ...
 
 
 AgentMessage = (
     Hello
-    | Ping
-    | Assemble
-    | Search
-    | Describe
-    | Use
-    | Call
-    | Stop
-    | Resolve
-    | Subscribe
-    | Explain
-    | Tools
-    | CallResult
-    | Decide
-    | Bye
+    | PingRequest
+    | AssembleRequest
+    | SearchRequest
+    | DescribeRequest
+    | UseRequest
+    | CallRequest
+    | StopRequest
+    | ResolveRequest
+    | SubscribeRequest
+    | ExplainRequest
+    | ToolsRequest
+    | CallResultRequest
+    | DecideRequest
+    | ByeRequest
 )
 
 
@@ -153,60 +153,62 @@ class ControlRequest(Struct, tag_field="op", frozen=True, kw_only=True):
     id: RequestId
 
 
-class Status(ControlRequest, tag="status", frozen=True): ...
+class StatusRequest(ControlRequest, tag="status", frozen=True): ...
 
 
-class Servers(ControlRequest, tag="servers", frozen=True, kw_only=True):
+class ServersRequest(ControlRequest, tag="servers", frozen=True, kw_only=True):
     name: str | None = None
     origins: bool = False
 
 
-class Restart(ControlRequest, tag="restart", frozen=True, kw_only=True):
+class RestartRequest(ControlRequest, tag="restart", frozen=True, kw_only=True):
     name: str
 
 
-class Sessions(ControlRequest, tag="sessions", frozen=True): ...
+class SessionsRequest(ControlRequest, tag="sessions", frozen=True): ...
 
 
-class StopSessions(ControlRequest, tag="stop", frozen=True, kw_only=True):
+class StopSessionsRequest(ControlRequest, tag="stop", frozen=True, kw_only=True):
     session: str | None = None
 
 
-class Tokens(ControlRequest, tag="tokens", frozen=True, kw_only=True):
+class TokensRequest(ControlRequest, tag="tokens", frozen=True, kw_only=True):
     """What the view of a connected session costs, and what it saves."""
 
     session: str
     encodings: list[str] | None = None  # default: those whose vocabularies are here
 
 
-class Watch(ControlRequest, tag="watch", frozen=True):
+class WatchRequest(ControlRequest, tag="watch", frozen=True):
     """Events `activity` follow until the connection closes."""
 
 
-class Journal(ControlRequest, tag="journal", frozen=True):
+class JournalRequest(ControlRequest, tag="journal", frozen=True):
     """Where the record of calls is, and whether it can be written."""
 
 
-class Approvals(ControlRequest, tag="approvals", frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ApprovalsRequest(
+    ControlRequest, tag="approvals", frozen=True, kw_only=True, forbid_unknown_fields=True
+):
     """What waits for an answer, one with all of its arguments, or (`watch`) events for what comes too."""
 
     approval: str | None = None
     watch: bool = False
 
 
-class Approve(ControlRequest, tag="approve", frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ApproveRequest(ControlRequest, tag="approve", frozen=True, kw_only=True, forbid_unknown_fields=True):
     approval: str
     scope: Literal["once", "session", "always"] = "once"
     code: str | None = None
 
 
-class Deny(ControlRequest, tag="deny", frozen=True, kw_only=True, forbid_unknown_fields=True):
+class DenyRequest(ControlRequest, tag="deny", frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Refuses a pending approval, or ends a standing permit."""
 
     approval: str
 
 
-class Reload(ControlRequest, tag="reload", frozen=True, kw_only=True):
+class ReloadRequest(ControlRequest, tag="reload", frozen=True, kw_only=True):
     """Reads all configs again. A file that is missing or empty keeps its last good state in force, unless
     somebody says that this is meant: of all such files, or of those that the asker has removed itself."""
 
@@ -214,27 +216,27 @@ class Reload(ControlRequest, tag="reload", frozen=True, kw_only=True):
     removed: list[str] = []
 
 
-class Doctor(ControlRequest, tag="doctor", frozen=True): ...
+class DoctorRequest(ControlRequest, tag="doctor", frozen=True): ...
 
 
-class ControlPing(ControlRequest, tag="ping", frozen=True): ...
+class ControlPingRequest(ControlRequest, tag="ping", frozen=True): ...
 
 
 ControlMessage = (
-    Tokens
-    | Status
-    | Servers
-    | Restart
-    | Sessions
-    | StopSessions
-    | Approvals
-    | Approve
-    | Deny
-    | Journal
-    | Watch
-    | Reload
-    | Doctor
-    | ControlPing
+    TokensRequest
+    | StatusRequest
+    | ServersRequest
+    | RestartRequest
+    | SessionsRequest
+    | StopSessionsRequest
+    | ApprovalsRequest
+    | ApproveRequest
+    | DenyRequest
+    | JournalRequest
+    | WatchRequest
+    | ReloadRequest
+    | DoctorRequest
+    | ControlPingRequest
 )
 
 # `call_requested` and `call_cancelled` come unasked, to an agent whose own tools are called.

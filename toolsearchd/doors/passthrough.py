@@ -39,17 +39,17 @@ from mcp_types import (
 )
 
 from toolsearchd.doors.client_side import ClientSide
-from toolsearchd.doors.mcp import Session
+from toolsearchd.doors.mcp import DoorSession
 from toolsearchd.doors.offers import (
     KINDS,
     PROMPTS,
     RESOURCES,
     TEMPLATES,
     NotFoundError,
+    OfferingServers,
     Offers,
-    Servers,
 )
-from toolsearchd.doors.revisions import carried_answer, carried_item
+from toolsearchd.doors.revisions import serialised_answer, serialised_item
 from toolsearchd.doors.watches import Watch, Watches
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
@@ -74,10 +74,10 @@ class Passing:
 
     def __init__(
         self,
-        servers: Servers,
+        servers: OfferingServers,
         watches: Watches,
         client: ClientSide,
-        session: Callable[[], Session],
+        session: Callable[[], DoorSession],
         limits: Limits,
     ) -> None:
         self.offers = Offers(servers, client, limits)
@@ -115,7 +115,7 @@ class Passing:
         page: list[dict[str, Any]] = []
         at, size = begin(cursor, len(items)), 0
         while at < len(items):
-            item = carried_item(kind, items[at], ctx.protocol_version)
+            item = serialised_item(kind, items[at], ctx.protocol_version)
             size += len(msgspec.json.encode(item)) if item is not None else 0
             if page and size > _PAGE_BYTES:
                 return {"resultType": "complete", kind.field: page, "nextCursor": str(at)}
@@ -140,7 +140,7 @@ class Passing:
     async def _passed(self, ctx: Context, ask: Callable[..., Any]) -> dict[str, Any]:
         with _as_answers():
             result = await ask(self._session().view, ctx.params or {})
-            return carried_answer(ctx.method, result, ctx.protocol_version)
+            return serialised_answer(ctx.method, result, ctx.protocol_version)
 
     async def _set_level(self, _ctx: Context, params: SetLevelRequestParams) -> EmptyResult:
         self._client.level = params.level

@@ -1,5 +1,5 @@
-"""A mismatch in words and fields that a small model can act on, and the corrected arguments where only one
-correction fits."""
+"""A validation error in words and fields that a small model can act on, and the corrected arguments where
+only one correction fits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from toolsearchd.dispatch.coerce import kind_of
-from toolsearchd.dispatch.validate import Mismatch
+from toolsearchd.dispatch.validate import ValidationError
 from toolsearchd.errors import ToolsearchdError
 
 _RECEIVED_CHARS = 200
@@ -43,21 +43,21 @@ _LIMITS = {
     "const": "exactly {}",
 }
 
-FindMismatches = Callable[[dict[str, Any]], list[Mismatch]]
+FindErrors = Callable[[dict[str, Any]], list[ValidationError]]
 
 
 def invalid_arguments(
     tool: str,
     arguments: dict[str, Any],
-    mismatches: list[Mismatch],
+    validation_errors: list[ValidationError],
     schema: dict[str, Any],
     schema_bytes: int,
-    find: FindMismatches | None = None,
+    find: FindErrors | None = None,
 ) -> ToolsearchdError:
-    """INVALID_ARGUMENTS for the first of `mismatches`. `schema` is the tool's own, as its server wrote it;
-    `find` judges corrected arguments (None: no correction is looked for, and the schema goes whole, as the
-    reference does)."""
-    first = mismatches[0]
+    """INVALID_ARGUMENTS for the first of `validation_errors`. `schema` is the tool's own, as its server wrote
+    it; `find` judges corrected arguments (None: no correction is looked for, and the schema goes whole, as
+    the reference does)."""
+    first = validation_errors[0]
     value = value_at(arguments, first.path)
     node = schema_at(schema, first.path)
     path, expected = path_text(first.path), expected_text(first, node)
@@ -70,7 +70,7 @@ def invalid_arguments(
         "expected": expected,
         "received": received,
     }
-    missing = _missing(mismatches, first)
+    missing = _missing(validation_errors, first)
     if missing:
         fields["missing"] = missing
     if near := _near_names(first, missing, value, node):
@@ -78,11 +78,11 @@ def invalid_arguments(
     if find is not None:
         if others := [
             f"{path_text(other.path)}: expected {expected_text(other, schema_at(schema, other.path))}"
-            for other in mismatches[1:]
+            for other in validation_errors[1:]
             if other.path != first.path
         ]:
             fields["problems"] = others[:_OTHERS]
-        if (corrected := _corrected(arguments, mismatches, schema, find)) is not None:
+        if (corrected := _corrected(arguments, validation_errors, schema, find)) is not None:
             fields["corrected"] = corrected
     fields["parameters"] = schema if whole else _concerned(schema, first, missing, fields.get("did_you_mean"))
     fields["hint"] = _WHOLE_HINT if whole else _HINT
@@ -119,9 +119,9 @@ def schema_at(schema: Any, path: tuple[str | int, ...]) -> dict[str, Any]:
     return schema if isinstance(schema, dict) else {}
 
 
-def expected_text(mismatch: Mismatch, node: dict[str, Any]) -> str:
+def expected_text(validation_error: ValidationError, node: dict[str, Any]) -> str:
     """What would fit, in words."""
-    constraint, detail = mismatch.constraint, mismatch.detail
+    constraint, detail = validation_error.constraint, validation_error.detail
     if constraint in _LIMITS and detail:
         text = _LIMITS[constraint].format(_plain(next(iter(detail.values()))))
     elif constraint == "type":
@@ -143,18 +143,18 @@ def expected_text(mismatch: Mismatch, node: dict[str, Any]) -> str:
     return _clipped(text, _EXPECTED_CHARS)
 
 
-def _missing(mismatches: list[Mismatch], first: Mismatch) -> list[str]:
-    """All required names that are missing at the first mismatch's place."""
+def _missing(validation_errors: list[ValidationError], first: ValidationError) -> list[str]:
+    """All required names that are missing at the first one's place."""
     if first.constraint != "required":
         return []
     if isinstance(first.detail.get("missing"), list):
         return list(first.detail["missing"])
-    here = [m for m in mismatches if m.constraint == "required" and m.path == first.path]
+    here = [m for m in validation_errors if m.constraint == "required" and m.path == first.path]
     return [str(m.detail["property"]) for m in here]
 
 
 def _near_names(
-    first: Mismatch, missing: list[str], value: Any, node: dict[str, Any]
+    first: ValidationError, missing: list[str], value: Any, node: dict[str, Any]
 ) -> dict[str, list[str]]:
     """Names that came and are not known → names that may have been meant."""
     if not isinstance(value, dict):
@@ -185,28 +185,31 @@ def _near(name: str, pool: list[str]) -> list[str]:
 
 
 def _corrected(
-    arguments: dict[str, Any], mismatches: list[Mismatch], schema: dict[str, Any], find: FindMismatches
+    arguments: dict[str, Any],
+    validation_errors: list[ValidationError],
+    schema: dict[str, Any],
+    find: FindErrors,
 ) -> dict[str, Any] | None:
-    """The arguments with each mismatch mended in the only way there is; None where that is not so, or where
-    the result would still not fit."""
+    """The arguments with each validation error mended in the only way there is; None where that is not so, or
+    where the result would still not fit."""
     if len(_json(arguments)) > _MAX_CORRECTED_BYTES:
         return None
     made: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(arguments))
     for _ in range(_MAX_CORRECTIONS):
-        if not _mend(made, mismatches, schema):
+        if not _mend(made, validation_errors, schema):
             return None
-        mismatches = find(made)
-        if not mismatches:
+        validation_errors = find(made)
+        if not validation_errors:
             return made
     return None
 
 
-def _mend(made: dict[str, Any], mismatches: list[Mismatch], schema: dict[str, Any]) -> bool:
+def _mend(made: dict[str, Any], validation_errors: list[ValidationError], schema: dict[str, Any]) -> bool:
     """One correction, in place; False where none is certain."""
-    first = mismatches[0]
+    first = validation_errors[0]
     node = schema_at(schema, first.path)
     value = value_at(made, first.path)
-    near = _near_names(first, _missing(mismatches, first), value, node)
+    near = _near_names(first, _missing(validation_errors, first), value, node)
     if near:
         return all(_rename(value, name, choices) for name, choices in near.items())
     if not first.path:
@@ -238,9 +241,9 @@ def _rename(value: dict[str, Any], name: str, choices: list[str]) -> bool:
 
 
 def _concerned(
-    schema: dict[str, Any], first: Mismatch, missing: list[str], near: dict[str, list[str]] | None
+    schema: dict[str, Any], first: ValidationError, missing: list[str], near: dict[str, list[str]] | None
 ) -> dict[str, Any]:
-    """The parameters that the mismatch is about: of the top level, or of the place itself where those are
+    """The parameters that it is about: of the top level, or of the place itself where those are
     large too."""
     properties = _properties(schema)
     meant = [name for choices in (near or {}).values() for name in choices]

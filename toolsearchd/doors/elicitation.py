@@ -12,17 +12,17 @@ from typing import Any, NamedTuple
 
 import trio
 
-from toolsearchd.doors.calls import PendingCall, Question
+from toolsearchd.doors.calls import ElicitedQuestion, PendingCall
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.system import guard
 
 _KEY = "question"  # one is asked at a time
 
 
-class Round(NamedTuple):
+class ElicitationRound(NamedTuple):
     key: int  # the call's, in its session
     call: PendingCall
-    question: Question
+    question: ElicitedQuestion
 
 
 class InputRequired(Exception):
@@ -33,15 +33,15 @@ class InputRequired(Exception):
         self.result = result
 
 
-class Rounds:
+class ElicitationRounds:
     """Of one session. `stop(key)` ends a call whose client was not heard of for `patience_s`."""
 
     def __init__(self, stop: Callable[[int], None], patience_s: float) -> None:
         self._stop = stop
         self._patience_s = patience_s
-        self._open: dict[str, Round] = {}
+        self._open: dict[str, ElicitationRound] = {}
 
-    def begin(self, nursery: trio.Nursery, asked: Round) -> InputRequired:
+    def begin(self, nursery: trio.Nursery, asked: ElicitationRound) -> InputRequired:
         """What ends the request."""
         state = secrets.token_urlsafe(16)
         self._open[state] = asked
@@ -51,7 +51,7 @@ class Rounds:
             {"resultType": "input_required", "inputRequests": {_KEY: request}, "requestState": state}
         )
 
-    def resume(self, params: Mapping[str, Any]) -> Round | None:
+    def resume(self, params: Mapping[str, Any]) -> ElicitationRound | None:
         """The round that a request goes on with; None for a new one. Raises BAD_ARGUMENTS where its state is
         not known, or not any more."""
         state = params.get("requestState")
