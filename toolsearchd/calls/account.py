@@ -16,6 +16,7 @@ import trio
 
 from toolsearchd.dispatch.entry import Batch, Entry
 from toolsearchd.limits import Limits
+from toolsearchd.system.signal import Signal
 
 SMALL_BYTES = 64 * 1024  # a reply up to this is sent whatever is unread: the window bounds their number
 _WAITING_BYTES = 2 * 1024 * 1024  # of results that wait in memory for the rest of their batches
@@ -67,7 +68,7 @@ class Account:
         self._frame = limits.frame_bytes
         self._charges: dict[Batch, _Charge] = {}  # oldest first
         self._usual: OrderedDict[str, int] = OrderedDict()  # by tool: the size of its results
-        self._changed = trio.Event()
+        self._changed = Signal()
         self.unread: Callable[[], int] = _nothing  # bytes that its wire holds for it
         self.is_closed = False
         self.one_reply = trio.CapacityLimiter(1)  # large ones are made one after the other
@@ -98,8 +99,7 @@ class Account:
 
     def changed(self) -> None:
         """There may be room where there was none."""
-        changed, self._changed = self._changed, trio.Event()
-        changed.set()
+        self._changed.set()
 
     # --- sends ------------------------------------------------------------------------------------
 
@@ -118,7 +118,7 @@ class Account:
 
     async def wait_room(self, entry: Entry, tool: str) -> None:
         while not self.has_room(entry, tool):
-            await self._changed.wait()
+            await self._changed.wait_next()
 
     def send(self, entry: Entry, tool: str) -> None:
         """The entry is sent: its result is on its way."""
@@ -175,7 +175,7 @@ class Account:
         """Until the batch's reply would not make more than a frame unread, or the session is gone."""
         size = min(self._charges[batch].held, self._frame) if batch in self._charges else 0
         while not self.is_closed and (unread := self.unread()) and unread + size > self._frame:
-            await self._changed.wait()
+            await self._changed.wait_next()
 
 
 class EntryAccount(NamedTuple):

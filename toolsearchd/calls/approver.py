@@ -30,6 +30,7 @@ from toolsearchd.protocol import requests as messages
 from toolsearchd.system.ancestry import Process, ancestry_of, are_related
 from toolsearchd.system.guard import guarded
 from toolsearchd.system.peer import Peer
+from toolsearchd.system.signal import Signal
 
 log = logging.getLogger(__name__)
 
@@ -107,13 +108,13 @@ class Approver:
         )
         self._waiting: dict[str, _Waiting] = {}
         self._people: set[Person] = set()
-        self._changed = trio.Event()
+        self._changed = Signal()
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Ends prompts whose time is up, until cancelled."""
         task_status.started()
         while True:
-            self._changed = trio.Event()
+            self._changed.clear()
             deadline = self._approvals.next_deadline()
             if deadline is None:
                 await self._changed.wait()

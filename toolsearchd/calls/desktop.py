@@ -16,6 +16,7 @@ import trio
 from toolsearchd.system import children
 from toolsearchd.system.guard import guarded
 from toolsearchd.system.marker import command_environment
+from toolsearchd.system.signal import Signal
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +30,7 @@ class Desktop:
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = dict(environ)
         self._waiting: list[str] = []
-        self._news = trio.Event()
+        self._news = Signal()
         self._complained = False
 
     def show(self, text: str) -> None:
@@ -40,8 +41,7 @@ class Desktop:
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         task_status.started()
         while True:
-            await self._news.wait()
-            self._news = trio.Event()
+            await self._news.wait_and_clear()
             texts, self._waiting = self._waiting, []
             shown = [text[:_MAX_CHARS] for text in texts[:_SHOWN]]
             if len(texts) > _SHOWN:

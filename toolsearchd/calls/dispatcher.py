@@ -34,6 +34,7 @@ from toolsearchd.limits import Limits
 from toolsearchd.protocol.framing import is_serialisable
 from toolsearchd.system import guard
 from toolsearchd.system.guard import guarded
+from toolsearchd.system.signal import Signal
 from toolsearchd.values import representable
 
 _ENDED_AT_ONCE = 16  # of stopped entries, recorded in one go
@@ -48,20 +49,19 @@ class _ParallelGate:
     def __init__(self, most: int) -> None:
         self._most = most
         self._running: dict[Entry, Footprint] = {}
-        self._changed = trio.Event()
+        self._changed = Signal()
 
     async def wait_room(self, footprint: Footprint) -> None:
         """Until a call that touches this may run beside all that run."""
         while len(self._running) >= self._most or not may_join(footprint, self._running.values()):
-            await self._changed.wait()
+            await self._changed.wait_next()
 
     def add(self, entry: Entry, footprint: Footprint) -> None:
         self._running[entry] = footprint
 
     def remove(self, entry: Entry) -> None:
         del self._running[entry]
-        changed, self._changed = self._changed, trio.Event()
-        changed.set()
+        self._changed.set()
 
 
 class Dispatcher:

@@ -29,6 +29,7 @@ from toolsearchd.disclosure.sanitise import visible
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.framing import ENCODING_ERRORS
+from toolsearchd.system.signal import Signal
 from toolsearchd.values import representable
 
 log = logging.getLogger(__name__)
@@ -75,7 +76,7 @@ class Journal:
         self.life = secrets.token_hex(4)  # of this daemon: the calls of another one begin with another word
         self._unanswered: list[Unanswered] = []  # what earlier ones sent and never heard the end of
         self._named_at = now()
-        self._urgent = trio.Event()  # somebody waits for a record, or there is little room left
+        self._urgent = Signal()  # somebody waits for a record, or there is little room left
         self._send, self._receive = trio.open_memory_channel[_Record | _Awaited](limits.journal_records)
         self._unsaid = 0  # dropped since the journal last said so
         self._unsaid_ends: list[str] = []  # calls whose ends are among them: nobody shall think they had none
@@ -138,7 +139,7 @@ class Journal:
                 if not isinstance(first, _Awaited):
                     with trio.CancelScope(shield=True), trio.move_on_after(self._limits.journal_gather_s):
                         await self._urgent.wait()
-                self._urgent = trio.Event()
+                self._urgent.clear()
                 await self._write([first, *self._come()])
         finally:
             with trio.CancelScope(shield=True), trio.move_on_after(2):

@@ -113,17 +113,17 @@ class Orphans:
     async def _watch(self) -> None:
         """Often behind a start, now and then while there is anything to look at, else not at all."""
         while True:
-            news = looks.news()
+            looks.started.clear()
             if self._is_idle():
-                await news.wait()
+                await looks.started.wait()
                 continue
             for pause_s in _AFTER_START_S:
                 await trio.sleep(pause_s)
                 with guarded("looking at what servers started"):
                     await self._look()
-            while not news.is_set() and not self._is_idle():
+            while not looks.started.is_set() and not self._is_idle():
                 with trio.move_on_after(self._limits.orphan_look_s):
-                    await news.wait()
+                    await looks.started.wait()
                     break
                 with guarded("looking at what servers started"):
                     await self._look()

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import trio
 
 from toolsearchd.errors import ToolsearchdError
+from toolsearchd.system.signal import Signal
 
 _KEPT = 64  # progress reports not sent yet; of more, the oldest are dropped
 
@@ -48,7 +49,7 @@ class PendingCall:
         self._reports: deque[Progress] = deque(maxlen=_KEPT)
         self._questions: deque[ElicitedQuestion] = deque()
         self._reached = float("-inf")
-        self._news = trio.Event()
+        self._news = Signal()
 
     def deliver(self, reply: dict[str, Any] | ToolsearchdError) -> None:
         self.reply = reply
@@ -88,5 +89,4 @@ class PendingCall:
                 return self._questions.popleft()
             if self.reply is not None:
                 return None
-            self._news = trio.Event()
-            await self._news.wait()
+            await self._news.wait_next()

@@ -48,6 +48,7 @@ from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.system import guard
 from toolsearchd.system.guard import guarded
+from toolsearchd.system.signal import Signal
 
 log = logging.getLogger(__name__)
 
@@ -96,7 +97,7 @@ class McpSession:
         self._forms: ApprovalForms | None = None
         self._nursery: trio.Nursery | None = None
         self._legacy: Any = None  # the SDK's session to send notifications by, in the handshake era
-        self._changed = trio.Event()
+        self._changed = Signal()
         self._keys = itertools.count(1)
         self._calls: dict[RequestId, tuple[int, PendingCall]] = {}
         self._window = trio.CapacityLimiter(limits.open_requests)
@@ -219,8 +220,7 @@ class McpSession:
     async def _watch_catalog(self) -> None:
         """Says once, per change, that the tools changed; many changes at once are one."""
         while True:
-            await self._changed.wait()
-            self._changed = trio.Event()
+            await self._changed.wait_and_clear()
             with guarded("telling an MCP client of the catalog's change"):
                 if await self._tools.take_news():
                     if self._legacy is not None:

@@ -54,6 +54,7 @@ from toolsearchd.doors.watches import Watch, Watches
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.system.guard import guarded
+from toolsearchd.system.signal import Signal
 
 log = logging.getLogger(__name__)
 
@@ -89,7 +90,7 @@ class Passing:
         self._offered: dict[str, tuple[str, ...]] = {}  # capability → who offered it when that was listed
         self._written: dict[Watch, str] = {}  # what it listens to → the URI as it wrote that
         self._due: dict[tuple[str, str], None] = {}  # (notification, URI) to be sent, oldest first
-        self._news = trio.Event()
+        self._news = Signal()
 
     def register(self, server: Server[Any]) -> None:
         for method in KINDS:
@@ -216,8 +217,8 @@ class Passing:
     async def announce(self, bus: InMemorySubscriptionBus, send_nowait: Callable[[Any], None]) -> None:
         """Says what is due, until cancelled: to a client of the handshake era by `send_nowait`."""
         while True:
-            await self._news.wait()
-            self._news, due, self._due = trio.Event(), self._due, {}
+            await self._news.wait_and_clear()
+            due, self._due = self._due, {}
             for method, uri in due:
                 with guarded("announcing a change to an MCP client"):
                     if self._client.is_met:

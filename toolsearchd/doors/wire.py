@@ -13,7 +13,6 @@ from typing import Any
 
 import anyio
 import msgspec
-import trio
 from mcp.shared.message import SessionMessage
 from mcp_types import (
     INVALID_REQUEST,
@@ -31,6 +30,7 @@ from toolsearchd.disclosure.sanitise import clean_json
 from toolsearchd.doors.lines import LineDecoder, id_in, mend
 from toolsearchd.doors.mcp import DoorStream
 from toolsearchd.limits import Limits
+from toolsearchd.system.signal import Signal
 from toolsearchd.values import representable
 
 RequestId = int | str
@@ -44,7 +44,7 @@ class Charges:
         self._held: dict[RequestId, int] = {}
         self._total = 0
         self._endless: set[RequestId] = set()
-        self._released = trio.Event()
+        self._released = Signal()
 
     def charge(self, request_id: RequestId, size: int, *, is_endless: bool = False) -> None:
         """`is_endless`: its answer comes with the end of the session only."""
@@ -67,8 +67,7 @@ class Charges:
     async def wait_room(self) -> None:
         """Until the peer's open requests are within its budget."""
         while self._total > self._max_bytes:
-            self._released = trio.Event()
-            await self._released.wait()
+            await self._released.wait_next()
 
 
 class MessageSink:

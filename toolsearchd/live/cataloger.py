@@ -23,6 +23,7 @@ from toolsearchd.index.document import Analysis
 from toolsearchd.limits import Limits
 from toolsearchd.live.worker import Worker, WorkerError
 from toolsearchd.system.pacing import Slices
+from toolsearchd.system.signal import Signal
 from toolsearchd.worker import AnalyseDocuments
 
 log = logging.getLogger(__name__)
@@ -49,8 +50,8 @@ class Cataloger:
         self._options = options
         self._worker = worker
         self._limits = limits
-        self._dirty = trio.Event()
-        self._published = trio.Event()
+        self._dirty = Signal()
+        self._published = Signal()
         self._analyzers: dict[str, Analyzer] = {"default": make_analyzer("default", options())}
         self._memo: dict[tuple[str, str], Analysis] = {}
         for name in snapshot.indexes:
@@ -73,15 +74,14 @@ class Cataloger:
         """Waits until snapshots carry an index made with this analyzer."""
         self.want_analyzer(name)
         while name not in self.snapshot.indexes:
-            await self._published.wait()
+            await self._published.wait_next()
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Compiles what is there now before it counts as started, then whenever marked dirty."""
         await self._compile()
         task_status.started()
         while True:
-            await self._dirty.wait()
-            self._dirty = trio.Event()
+            await self._dirty.wait_and_clear()
             await self._compile()
 
     async def _compile(self) -> None:
@@ -107,8 +107,7 @@ class Cataloger:
         log.debug(
             "generation %d: %d tools, %.1f ms", self.snapshot.generation, len(self.snapshot), self.compile_ms
         )
-        published, self._published = self._published, trio.Event()
-        published.set()
+        self._published.set()
         for tell in self.on_snapshot:
             tell(self.snapshot.generation)
 

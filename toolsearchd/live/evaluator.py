@@ -34,6 +34,7 @@ from toolsearchd.live.token_counts import TokenCounts
 from toolsearchd.live.worker import WorkerError
 from toolsearchd.system.guard import guarded
 from toolsearchd.system.pacing import Slices
+from toolsearchd.system.signal import Signal
 
 log = logging.getLogger(__name__)
 
@@ -79,7 +80,7 @@ class Evaluator:
         self._texts = ToolTexts()  # cleaned and shortened once per definition, for all views
         self._own_texts: dict[str, OwnTexts] = {}  # by owner
         self._counts = counts
-        self._work = trio.Event()
+        self._work = Signal()
         self._settings_resolved: Settings | None = None
         self._resolved: dict[tuple[str, str | None, bool], ToolSearch] = {}  # by those settings
 
@@ -101,8 +102,7 @@ class Evaluator:
         """Brings the listings in use up to date after each snapshot, until cancelled."""
         task_status.started()
         while True:
-            await self._work.wait()
-            self._work = trio.Event()
+            await self._work.wait_and_clear()
             await self._overlays.renew_all()
             for key in tuple(self._in_use):
                 with guarded("bringing a listing up to date"):

@@ -15,6 +15,7 @@ import trio
 from toolsearchd.disclosure.tokens import VOCABULARIES, fingerprint, is_estimated, whole_characters
 from toolsearchd.disclosure.tokens_known import KnownCounts
 from toolsearchd.live.worker import Worker
+from toolsearchd.system.signal import Signal
 from toolsearchd.system.state_file import read_private, write_private
 from toolsearchd.worker import CountTokens
 
@@ -34,7 +35,7 @@ class TokenCounts:
         self._counts: dict[str, KnownCounts] = {}
         self._own: dict[str, dict[str, KnownCounts]] = {}  # by owner: of texts that are nobody else's
         self._unsaved: set[str] = set()
-        self._learnt = trio.Event()
+        self._learnt = Signal()
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Writes what was learnt, until cancelled; then once more."""
@@ -43,7 +44,7 @@ class TokenCounts:
             while True:
                 await self._learnt.wait()
                 await trio.sleep(_QUIET_S)
-                self._learnt = trio.Event()
+                self._learnt.clear()
                 await self._save()
         finally:
             with trio.CancelScope(shield=True):

@@ -20,6 +20,7 @@ from toolsearchd.catalog.stored import dump_snapshot, load_snapshot
 from toolsearchd.limits import Limits
 from toolsearchd.system.guard import guarded
 from toolsearchd.system.pacing import Slices
+from toolsearchd.system.signal import Signal
 from toolsearchd.system.state_file import open_private, replacing
 
 log = logging.getLogger(__name__)
@@ -46,7 +47,7 @@ class WarmCatalog:
         self._settled = settled
         self._limits = limits
         self._saved = Snapshot.empty()
-        self._changed = trio.Event()
+        self._changed = Signal()
 
     def load(self) -> Snapshot:
         """The last catalog, empty where none can be read. Blocks: for the start, before any actor."""
@@ -80,7 +81,7 @@ class WarmCatalog:
 
     async def _quiet(self) -> None:
         while self._changed.is_set():
-            self._changed = trio.Event()
+            self._changed.clear()
             with trio.move_on_after(_QUIET_S):
                 await self._changed.wait()
 

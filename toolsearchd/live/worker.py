@@ -19,6 +19,7 @@ import trio
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.framing import FrameDecoder, encode_frame
 from toolsearchd.system import children
+from toolsearchd.system.signal import Signal
 from toolsearchd.worker import MAX_FRAME_BYTES, WorkerRequest
 
 log = logging.getLogger(__name__)
@@ -36,7 +37,7 @@ class Worker:
         self._stream: trio.SocketStream | None = None
         self._frames = FrameDecoder(MAX_FRAME_BYTES)
         self._turn = trio.CapacityLimiter(1)
-        self._used = trio.Event()
+        self._used = Signal()
 
     @property
     def pid(self) -> int | None:
@@ -47,7 +48,7 @@ class Worker:
         task_status.started()
         try:
             while True:
-                self._used = trio.Event()
+                self._used.clear()
                 with trio.move_on_after(self._limits.worker_idle_s):
                     await self._used.wait()
                     continue

@@ -16,8 +16,11 @@ from toolsearchd.system import children, processes
 from toolsearchd.system.household import Household, descendants
 from toolsearchd.system.marker import MARKER, is_persons
 from toolsearchd.system.processes import Key, Process, Table
+from toolsearchd.system.signal import Signal
 
 household = Household()
+started = Signal()
+"""Set at each start of a server: what daemonises mostly does so at once. `Orphans` reads it."""
 
 
 class _Traces(NamedTuple):
@@ -35,20 +38,9 @@ class _Looks:
         self.latest: tuple[int, Table] = (0, {})
         self.asked: set[Key] = set()  # processes whose traces were read, and told nothing
         self.persons: set[Key] = set()
-        self.news = trio.Event()
 
 
 _looks = _Looks()
-
-
-def news() -> trio.Event:
-    """Set at the next start of a server: what daemonises mostly does so at once."""
-    return _looks.news
-
-
-def tell_started() -> None:
-    news, _looks.news = _looks.news, trio.Event()
-    news.set()
 
 
 async def look() -> Table:

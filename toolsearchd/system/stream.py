@@ -15,6 +15,7 @@ from collections.abc import Callable
 import trio
 
 from toolsearchd.limits import Limits
+from toolsearchd.system.signal import Signal
 
 _READ_SIZE = 64 * 1024
 _LOOK_S = 0.05  # between two looks whether a peer that ended its sending is still there
@@ -33,8 +34,8 @@ class PeerStream:
         self._sock = sock
         self._limits = limits
         self._outbox: deque[memoryview] = deque()
-        self._work = trio.Event()
-        self._drained = trio.Event()
+        self._work = Signal()
+        self._drained = Signal()
         self._drained.set()
         self._turns = 0
         self._closed = False
@@ -82,15 +83,14 @@ class PeerStream:
         self._outbox.append(view)
         self.outbox_bytes += len(view)
         self._work.set()
-        if self.outbox_bytes > self._limits.outstanding_bytes and self._drained.is_set():
-            self._drained = trio.Event()
+        if self.outbox_bytes > self._limits.outstanding_bytes:
+            self._drained.clear()
 
     async def run_writer(self) -> None:
         """Flushes the outbox until closed. Raises `PeerStalledError` when the peer takes too long."""
         while not self._closed:
             if not self._outbox:
-                self._work = trio.Event()
-                await self._work.wait()
+                await self._work.wait_and_clear()
                 continue
             with trio.move_on_after(self._limits.write_total_s) as total:
                 await self._flush()

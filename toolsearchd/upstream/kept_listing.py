@@ -15,6 +15,7 @@ import trio
 from toolsearchd.config.model import ServerSpec
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
+from toolsearchd.system.signal import Signal
 from toolsearchd.upstream.backoff import ChangeBudget
 from toolsearchd.upstream.listing import ServerListing, Sieve, Sifted
 
@@ -40,7 +41,7 @@ class KeptListing:
         self._changed = changed
         self._sieve = Sieve()
         self._budget = ChangeBudget(limits)
-        self._news = trio.Event()  # the server says that its tools changed
+        self._news = Signal()  # the server says that its tools changed
 
     def sifted(self, spec: ServerSpec) -> Sifted:
         """As the entry lets it through now."""
@@ -51,7 +52,7 @@ class KeptListing:
 
     def begin(self) -> None:
         """Another life of the server: what an earlier one announced is of no account."""
-        self._news = trio.Event()
+        self._news.clear()
 
     async def take_first(self, connection: Connection, timeout_s: float) -> None:
         """The list of a server that has just come up. Raises `ToolsearchdError`."""
@@ -62,8 +63,7 @@ class KeptListing:
     async def run(self, connection: Connection, timeout_s: Callable[[], float]) -> None:
         """Asks again after each news, so far apart, until cancelled; the last change is never lost."""
         while True:
-            await self._news.wait()
-            self._news = trio.Event()
+            await self._news.wait_and_clear()
             try:
                 listing = await connection.list_tools(timeout_s=timeout_s())
             except ToolsearchdError as error:

@@ -68,7 +68,7 @@ class ServerProcess:
         self._process = process
         self._leader = _leader(process.pid)
         looks.household.add(self._leader, mark)
-        looks.tell_started()
+        looks.started.set()
         self._limits = limits
         self.stderr = stderr
         self.stdin = process.stdin

@@ -22,6 +22,7 @@ from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.system.guard import guarded
+from toolsearchd.system.signal import Signal
 from toolsearchd.upstream.backoff import Backoff, Breaker
 from toolsearchd.upstream.calls import ServerCalls
 from toolsearchd.upstream.kept_listing import KeptListing
@@ -86,8 +87,8 @@ class Upstream:
         )
         self._connection: Connection | None = None
         self._process: ServerProcess | None = None
-        self._awaited = trio.Event()  # someone wants it now: a lazy server's call, a restart
-        self._changed = trio.Event()  # the state changed
+        self._awaited = Signal()  # someone wants it now: a lazy server's call, a restart
+        self._changed = Signal()  # the state changed
         self._life = trio.CancelScope()
         self._retry_at: float | None = None
         self._ever_ready = False
@@ -163,7 +164,7 @@ class Upstream:
         once. Its task is the caller's to end."""
         self._retired = reason
         self.calls.wake_all()
-        self._wake()
+        self._changed.set()
 
     def restart(self) -> None:
         """Ends the running server, or the wait for the next try; it starts again at once."""
@@ -198,7 +199,7 @@ class Upstream:
             patience_s = self.spec.connect_timeout_s
         with trio.move_on_after(patience_s):
             while not self._is_usable() and self._is_coming_within(soon_s):
-                await self._changed.wait()
+                await self._changed.wait_next()
         if not self._is_usable():
             raise self._unavailable()
         assert self._connection is not None
@@ -232,7 +233,7 @@ class Upstream:
         if self.spec.start == "lazy":
             await self._sleep("starts with its first call")
         while True:
-            self._awaited = trio.Event()
+            self._awaited.clear()
             with trio.CancelScope() as self._life:
                 failure = await self._live_once()
                 if failure is None:
@@ -391,9 +392,5 @@ class Upstream:
         self._tell()
 
     def _tell(self) -> None:
-        self._wake()
+        self._changed.set()
         self._publish()
-
-    def _wake(self) -> None:
-        changed, self._changed = self._changed, trio.Event()
-        changed.set()

@@ -31,6 +31,7 @@ from toolsearchd.config.sources import FORMATS, Format, format_of
 from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.index.lexicon import Lexicon
+from toolsearchd.system.signal import Signal
 from toolsearchd.watching.client_file import ClientFile
 from toolsearchd.watching.files import WatchPoints, watch_points
 from toolsearchd.watching.own_config import OwnConfig
@@ -73,8 +74,8 @@ class Watcher:
         self._watch_problem: Problem | None = None
         self._log_problems = log_problems
         self._told: frozenset[Problem] = frozenset()
-        self._dirty = trio.Event()
-        self._rearm = trio.Event()
+        self._dirty = Signal()
+        self._rearm = Signal()
         self._points = WatchPoints(frozenset(), frozenset())
         self._grace_s = 0.0
         self.settings = Settings()
@@ -273,10 +274,10 @@ class Watcher:
     async def _wait_quiet(self) -> None:
         with trio.move_on_after(_LONGEST_SETTLE_S):
             while self._dirty.is_set():
-                self._dirty = trio.Event()
+                self._dirty.clear()
                 with trio.move_on_after(self.settings.limits.settle_s):
                     await self._dirty.wait()
-        self._dirty = trio.Event()
+        self._dirty.clear()
 
     async def _mark_dirty_after(self, seconds: float) -> None:
         await trio.sleep(seconds)
@@ -311,7 +312,7 @@ class Watcher:
         """One watch after another: it is set up anew whenever the set of directories changes."""
         watchfiles = await trio.to_thread.run_sync(_load_watchfiles)
         while True:
-            self._rearm = trio.Event()
+            self._rearm.clear()
             self._points = watch_points(self._paths())
             self._dirty.set()  # what changed while no watch was up
             try:
