@@ -199,6 +199,23 @@ async def test_an_answer(world, monkeypatch, owner, name, request_):
         assert (await peer.ask(op="call", id=3, calls=[ECHO]))["success_count"] == 1
 
 
+@pytest.mark.parametrize(
+    ("name", "request_"),
+    [("assembled", {"op": "assemble"}), ("lay", {"op": "tools", "tools": []})],
+)
+async def test_an_answer_that_waits_ends_no_open_call(world, monkeypatch, name, request_):
+    """The bug comes after the answer has waited, while a call of the same session is on its way."""
+    sleep = {"name": "mcp__steady__sleep", "arguments": {"s": 1.0}}
+    async with world.agent() as peer:
+        await greet(peer)
+        monkeypatch.setattr(world.daemon.evaluator, name, broken_later)
+        for message in ({"op": "call", "id": 1, "calls": [sleep]}, {"id": 2, **request_}):
+            await peer.stream.send_all(encode_frame(message))
+        assert ((refused := await peer.recv())["id"], refused["code"]) == (2, "INTERNAL")
+        assert ((reply := await peer.recv())["id"], reply["success_count"]) == (1, 1)
+        assert sum(guard.bugs.values()) == 1
+
+
 async def test_opening_a_session(world, monkeypatch):
     monkeypatch.setattr(world.daemon.evaluator, "prepare", broken_later)
     async with world.agent() as peer:
@@ -365,6 +382,38 @@ async def test_a_client_of_the_door(world, monkeypatch):
             while b'"id":3' not in data:
                 data += await peer.stream.receive_some(65536)
         assert b"hi" in data.splitlines()[-1]
+
+
+@pytest.mark.parametrize("method", ["initialize", "tools/list"])
+async def test_what_a_client_of_the_door_asks_besides_calls(world, monkeypatch, method):
+    """INTERNAL, in the client's words; the client is served on."""
+    part = "instructions" if method == "initialize" else "page"
+    info = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    async with world.agent() as peer:
+        assert (await greet(peer, mcp=True))["op"] == "welcome"
+        data = b""
+
+        async def ask(number, method):
+            nonlocal data
+            message = {"jsonrpc": "2.0", "id": number, "method": method}
+            message["params"] = info if method == "initialize" else {}
+            await peer.stream.send_all(json.dumps(message).encode() + b"\n")
+            with trio.fail_after(20):
+                while True:
+                    *lines, data = data.split(b"\n")
+                    for line in lines:
+                        if (reply := json.loads(line)).get("id") == number:
+                            return reply
+                    data += await peer.stream.receive_some(65536)
+
+        if method != "initialize":
+            await ask(0, "initialize")
+        with monkeypatch.context() as patch:
+            patch.setattr(f"toolsearchd.doors.listed.ListedTools.{part}", broken_later)
+            error = (await ask(1, method))["error"]
+        assert (error["code"], error["data"]["code"]) == (-32603, "INTERNAL")
+        assert guard.bugs["answering an MCP client"] == 1
+        assert "result" in await ask(2, method)
 
 
 async def test_a_connection(world, monkeypatch):

@@ -23,11 +23,13 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import (
     CLIENT_CAPABILITIES_META_KEY,
     CLIENT_INFO_META_KEY,
+    INTERNAL_ERROR,
     INVALID_PARAMS,
     CallToolRequestParams,
     PaginatedRequestParams,
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
 
 from toolsearchd import __version__
 from toolsearchd.doors.calls import ElicitedQuestion, PendingCall
@@ -168,6 +170,11 @@ class McpSession:
             return result
         except ToolsearchdError as error:
             raise MCPError(code=INVALID_PARAMS, message=error.message, data=error.as_fields()) from error
+        except (MCPError, ValidationError):
+            raise  # the SDK's to answer
+        except Exception as bug:
+            told = guard.caught("answering an MCP client", bug)
+            raise MCPError(code=INTERNAL_ERROR, message=told.message, data=told.as_fields()) from bug
         finally:
             self._charges.release(ctx.request_id)
 
