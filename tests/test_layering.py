@@ -28,11 +28,11 @@ ARROWS = {
     "sessions": GROUND | {"live", "calls", "sockets"},
     "doors": GROUND,
     "daemon": GROUND | RIM | {"worker"},
-    "ctl": PURE | {"client", "endpoint", "places", "daemon", "samples", "__main__"},
+    "ctl": PURE | {"system", "client", "endpoint", "places", "daemon", "samples", "__main__"},
     "samples": set(),
     "client": {"protocol", "places", "async_client", "endpoint"},
     "async_client": {"client", "protocol", "endpoint"},
-    "endpoint": set(),
+    "endpoint": {"system"},
     "worker": PURE,
     "places": set(),
     "errors": set(),
@@ -101,6 +101,11 @@ def test_one_library_one_place(library):
     assert users, f"nobody uses {library}"
     for user in users:
         assert any(user.startswith(home) for home in HOMES[library]), f"{user} imports {library}"
+
+
+def test_one_reader_of_proc():
+    readers = {str(path.relative_to(ROOT)) for path in FILES if '"/proc/' in path.read_text()}
+    assert readers == {"system/processes.py"}
 
 
 # What starts a process. In the daemon an inherited child is told from an own one by who was told of it.

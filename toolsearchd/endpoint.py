@@ -15,6 +15,8 @@ import struct
 import time
 from typing import Protocol
 
+from toolsearchd.system import processes
+
 GREETING_S = 10.0  # for a connection, a welcome or a ping's answer: systemd starts a daemon in 1 to 3
 _RETRY_S = 0.02  # between tries while the daemon's queue of connections is full
 _PATH_BYTES = 107  # sun_path of unix(7) has 108, with the NUL
@@ -114,12 +116,12 @@ def silence(path: str, listener: int, timeout_s: float) -> tuple[str, int]:
 
     `listener`: what `peer_pid` said, 0 where there was no connection.
     """
-    by_systemd = _read(f"/proc/{listener}/comm").strip() == "systemd"
+    by_systemd = (process := _process(listener)) is not None and process.name == "systemd"
     pid = 0 if by_systemd else listener
     if not pid:
         lock = _read(f"{os.path.dirname(path)}/lock").strip()
         pid = int(lock) if lock.isascii() and lock.isdigit() else 0
-    is_stopped = _read(f"/proc/{pid}/stat").rpartition(")")[2].split()[:1] in (["T"], ["t"])
+    is_stopped = (process := _process(pid)) is not None and process.is_stopped
     who = f" (pid {pid}, {'stopped' if is_stopped else 'not responding'})" if pid else ""
     mends = [f"`kill -CONT {pid}` lets it go on"] if is_stopped else []
     if by_systemd or not pid:
@@ -127,6 +129,13 @@ def silence(path: str, listener: int, timeout_s: float) -> tuple[str, int]:
     else:
         mends.append(f"`kill -KILL {pid}` ends it, and the next agent starts another")
     return f"the daemon at {path}{who} said nothing within {timeout_s:g} s: {', '.join(mends)}", pid
+
+
+def _process(pid: int) -> processes.Process | None:
+    try:
+        return processes.read(pid)
+    except OSError:  # no descriptor is left: the words do without
+        return None
 
 
 def _check_socket(path: str) -> None:

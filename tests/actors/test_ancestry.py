@@ -6,14 +6,19 @@ import sys
 
 import pytest
 
-from toolsearchd.system.ancestry import Process, ancestry_of, are_related
+from toolsearchd.system.ancestry import ancestry_of, are_related
+from toolsearchd.system.processes import Process
 
 UID = os.getuid()
 
 
+def process(pid, started, name, uid=UID):
+    return Process(pid, 0, 0, 0, started, "S", name, uid=uid)
+
+
 def line(*names):
     """An ancestry, nearest first; equal names are equal processes."""
-    return tuple(Process(sum(map(ord, name)), 1, name, UID) for name in names)
+    return tuple(process(sum(map(ord, name)), 1, name) for name in names)
 
 
 LOGIN = ("tmux: server", "systemd")
@@ -37,33 +42,33 @@ def test_relations(one, other, related):
     assert are_related(other, one) is related
 
 
-def on(process, session=0, terminal=0):
-    return process._replace(session=session, terminal=terminal)
+def on(one, session=0, terminal=0):
+    return one._replace(session=session, terminal=terminal)
 
 
-INIT = Process(1, 0, "systemd", UID)
-USER_SYSTEMD = Process(900, 1, "systemd", UID)
-AGENT = (on(Process(20, 1, "agent", UID), 10, 5), on(Process(10, 1, "zsh", UID), 10, 5), *line(*LOGIN))
+INIT = process(1, 0, "systemd")
+USER_SYSTEMD = process(900, 1, "systemd")
+AGENT = (on(process(20, 1, "agent"), 10, 5), on(process(10, 1, "zsh"), 10, 5), *line(*LOGIN))
 
 
 @pytest.mark.parametrize(
     ("approver", "related"),
     [
         # Let go by the agent: its parent has gone, its session or terminal is still the agent's.
-        ((on(Process(30, 1, "ctl", UID), 10, 5), INIT), True),
-        ((on(Process(30, 1, "ctl", UID), 10, 5), USER_SYSTEMD, INIT), True),
-        ((on(Process(30, 1, "ctl", UID), 10, 0), USER_SYSTEMD, INIT), True),
-        ((on(Process(30, 1, "ctl", UID), 30, 5), USER_SYSTEMD, INIT), True),
+        ((on(process(30, 1, "ctl"), 10, 5), INIT), True),
+        ((on(process(30, 1, "ctl"), 10, 5), USER_SYSTEMD, INIT), True),
+        ((on(process(30, 1, "ctl"), 10, 0), USER_SYSTEMD, INIT), True),
+        ((on(process(30, 1, "ctl"), 30, 5), USER_SYSTEMD, INIT), True),
         # In a session of its own without a terminal, below what takes in orphans: anybody's.
-        ((on(Process(30, 1, "ctl", UID), 30, 0), INIT), True),
+        ((on(process(30, 1, "ctl"), 30, 0), INIT), True),
         (
-            (on(Process(31, 1, "ctl", UID), 30, 0), on(Process(30, 1, "sh", UID), 30), USER_SYSTEMD, INIT),
+            (on(process(31, 1, "ctl"), 30, 0), on(process(30, 1, "sh"), 30), USER_SYSTEMD, INIT),
             True,
         ),
         # A person at another terminal, and a program that the desktop itself has started.
-        ((on(Process(40, 1, "ctl", UID), 39, 6), on(Process(39, 1, "zsh", UID), 39, 6), INIT), False),
-        ((on(Process(40, 1, "ctl", UID), 39, 6), *line("tmux: server", "systemd")), False),
-        ((on(Process(40, 1, "approve", UID), 40, 0), *line("gnome-shell"), USER_SYSTEMD, INIT), False),
+        ((on(process(40, 1, "ctl"), 39, 6), on(process(39, 1, "zsh"), 39, 6), INIT), False),
+        ((on(process(40, 1, "ctl"), 39, 6), *line("tmux: server", "systemd")), False),
+        ((on(process(40, 1, "approve"), 40, 0), *line("gnome-shell"), USER_SYSTEMD, INIT), False),
     ],
 )
 def test_who_may_be_a_child_of_the_agents(approver, related):
@@ -71,8 +76,8 @@ def test_who_may_be_a_child_of_the_agents(approver, related):
 
 
 def test_an_agent_that_the_desktop_let_go_leaves_a_persons_terminal_unrelated():
-    agent = (on(Process(20, 1, "cursor", UID), 20, 0), USER_SYSTEMD, INIT)
-    person = (on(Process(40, 1, "ctl", UID), 39, 6), on(Process(39, 1, "zsh", UID), 39, 6), INIT)
+    agent = (on(process(20, 1, "cursor"), 20, 0), USER_SYSTEMD, INIT)
+    person = (on(process(40, 1, "ctl"), 39, 6), on(process(39, 1, "zsh"), 39, 6), INIT)
     assert not are_related(agent, person)
 
 
@@ -96,25 +101,25 @@ def test_a_real_background_child(own_session):
     command = [sys.executable, "-c", LET_GO, *own_session]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
         orphan = ancestry_of(int(child.stdout.readline()))
-        assert os.getpid() not in {process.pid for process in orphan}
+        assert os.getpid() not in {one.pid for one in orphan}
         assert are_related(ancestry_of(os.getpid()), orphan)
         child.stdin.close()
 
 
 def test_another_users_process_relates_nobody():
-    foreign = Process(4711, 1, "supervisor", UID + 1)
+    foreign = process(4711, 1, "supervisor", UID + 1)
     assert not are_related((*line("agent"), foreign), (*line("ctl"), foreign))
 
 
 def test_a_pid_that_was_given_out_again_is_another_process():
-    assert not are_related((Process(4711, 1, "bash", UID),), (Process(4711, 2, "bash", UID),))
+    assert not are_related((process(4711, 1, "bash"),), (process(4711, 2, "bash"),))
 
 
 def test_a_real_process_and_its_parent():
     code = "import sys; sys.stdin.read()"
     with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE) as child:
         found = ancestry_of(child.pid)
-        assert [process.pid for process in found[:2]] == [child.pid, os.getpid()]
+        assert [one.pid for one in found[:2]] == [child.pid, os.getpid()]
         assert found[0].uid == UID
         assert are_related(found, ancestry_of(os.getpid()))
         child.stdin.close()

@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from toolsearchd.system.peer import ancestors, identify
+from toolsearchd.system import processes
+from toolsearchd.system.peer import identify
 
 
 @pytest.fixture
@@ -35,10 +36,13 @@ def test_without_the_kernels_word_nobody_gets_in():
     assert peer.refusal
 
 
-def test_ancestors_of_a_child():
+def test_a_child_and_what_is_above_it():
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     try:
-        assert ancestors(child.pid)[0] == os.getpid()
+        climbed = processes.climb(child.pid)
+        assert [process.pid for process in climbed[:2]] == [child.pid, os.getpid()]
+        assert processes.is_whole(climbed)
+        assert not processes.is_whole(climbed[:1])
     finally:
         child.communicate()
-    assert ancestors(child.pid) == []
+    assert processes.climb(child.pid) == []

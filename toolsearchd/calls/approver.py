@@ -27,9 +27,10 @@ from toolsearchd.dispatch.prompt import Binding, Now, Prompt, PromptState, Quest
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.protocol import requests as messages
-from toolsearchd.system.ancestry import Process, ancestry_of, are_related
+from toolsearchd.system.ancestry import ancestry_of, are_related
 from toolsearchd.system.guard import guarded
 from toolsearchd.system.peer import Peer
+from toolsearchd.system.processes import Process
 from toolsearchd.system.signal import Signal
 
 log = logging.getLogger(__name__)

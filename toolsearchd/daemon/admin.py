@@ -7,7 +7,6 @@ import resource
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
@@ -25,6 +24,7 @@ from toolsearchd.live.evaluator import Evaluator
 from toolsearchd.protocol import requests as messages
 from toolsearchd.sessions.entitlement import profile_findings
 from toolsearchd.sessions.sessions import Sessions
+from toolsearchd.system import processes
 from toolsearchd.system.guard import bugs
 from toolsearchd.watching.manifest_files import ManifestFiles
 from toolsearchd.watching.watcher import Watcher
@@ -63,7 +63,7 @@ class Admin:
         self._evaluator = evaluator
         self._sessions = sessions
         self._journal = journal
-        self._statm_fd = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
+        self._memory = processes.Memory()
         self._started_at = time.monotonic()
 
     def answers(self) -> Mapping[type[messages.ControlRequest], Callable[[Any], Any]]:
@@ -103,7 +103,7 @@ class Admin:
             "servers": dict(Counter(source.state for source in self._sources())),
             "tools": len(snapshot),
             "sessions": [session.summary() for session in self._sessions],
-            "memory_bytes": resident_bytes(self._statm_fd),
+            "memory_bytes": self._memory.resident_bytes(),
             "config": {"file": str(self._watcher.config_file)},
             "sources": self._watcher.files(),
             "problems": [
@@ -206,7 +206,7 @@ class Admin:
         return self.status() | {
             "cpu_s": round(usage.ru_utime + usage.ru_stime, 2),
             "tasks": trio.lowlevel.current_statistics().tasks_living,
-            "open_fds": len(list(Path("/proc/self/fd").iterdir())),
+            "open_fds": processes.open_files(),
             "compile_ms": self._cataloger.compile_ms,
             "bugs": dict(bugs),
         }
@@ -214,12 +214,6 @@ class Admin:
 
 def _same_tools(indexed: Source | None, now: Source) -> bool:
     return indexed is not None and indexed.available and indexed.definitions is now.definitions
-
-
-def resident_bytes(statm_fd: int) -> int:
-    """`statm_fd`: /proc/self/statm, kept open so that status answers when no descriptor is left."""
-    pages = int(os.pread(statm_fd, 200, 0).split()[1])
-    return pages * resource.getpagesize()
 
 
 def _unknown_server(name: str) -> ToolsearchdError:

@@ -19,6 +19,7 @@ from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.limits import Limits
 from toolsearchd.system import children, guard, looks, processes
 from toolsearchd.system.guard import guarded
+from toolsearchd.system.household import above
 from toolsearchd.system.marker import Mark, mark_in
 from toolsearchd.system.processes import Process, Table
 
@@ -188,11 +189,11 @@ def left_by_the_dead() -> list[Process]:
     began: only their children can be in it. A session whose leader lives and bears no such marker is somebody
     else's, whoever came into it with one. Nobody above this process. Reads much of /proc: for a thread."""
     table = processes.read_all()
-    spared = {os.getpid(), *_ancestors(table)}
+    spared = {os.getpid(), *above(os.getppid(), table)}
     marks = {
         process.pid: mark
         for process in table.values()
-        if process.is_live and process.pid not in spared and (mark := _mark_of(process.pid)) is not None
+        if process.is_live and process.pid not in spared and (mark := _mark_of(process)) is not None
     }
     dead = {pid for pid, mark in marks.items() if mark.names_dead_daemon(pid)}
     sessions = {table[pid].session for pid in dead}
@@ -205,21 +206,13 @@ def left_by_the_dead() -> list[Process]:
         and process.is_live
         and process.pid not in spared
         and process.pid not in marks  # or it is a living daemon's
-        and processes.is_ours(process.pid)
+        and process.is_ours
     }
     return [table[pid] for pid in dead]
 
 
-def _mark_of(pid: int) -> Mark | None:
-    return mark_in(processes.environment(pid)) if processes.is_ours(pid) else None
-
-
-def _ancestors(table: Table) -> Iterable[int]:
-    pid, climbed = os.getppid(), set[int]()
-    while pid in table and pid not in climbed:
-        climbed.add(pid)
-        pid = table[pid].parent
-    return climbed
+def _mark_of(process: Process) -> Mark | None:
+    return mark_in(processes.environment(process.pid)) if process.is_ours else None
 
 
 def _send_all(them: Iterable[Process], number: signal.Signals) -> None:

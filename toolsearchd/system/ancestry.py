@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-from typing import NamedTuple
+from toolsearchd.system import processes
+from toolsearchd.system.processes import Process
 
-_MAX_ANCESTORS = 64
 # What stands above the programs of a login: every terminal of it hangs below one of these. Names as the
 # kernel cuts them, at 15 characters. Terminal emulators and multiplexers belong here: a person answers in
 # the tab or pane beside the agent's.
@@ -25,32 +23,13 @@ _LOGIN = frozenset(
 _REAPERS = frozenset(("init", "systemd"))
 
 
-class Process(NamedTuple):
-    pid: int
-    started: int  # clock ticks since boot: a pid is given out again
-    name: str
-    uid: int
-    session: int = 0  # id of its session (setsid); 0: unknown
-    terminal: int = 0  # device number of its controlling terminal; 0: it has none
-
-
 def ancestry_of(pid: int) -> tuple[Process, ...]:
-    """The process and its parents, nearest first; empty where /proc does not tell."""
-    found: list[Process] = []
-    while pid > 0 and len(found) < _MAX_ANCESTORS:
-        try:
-            stat = Path(f"/proc/{pid}/stat").read_bytes()
-            uid = os.stat(f"/proc/{pid}").st_uid
-            # The name stands in parentheses and may hold anything: what follows the last one counts.
-            head, _, rest = stat.rpartition(b")")
-            fields = rest.split()
-            name = head.partition(b"(")[2].decode("utf-8", "replace")
-            session, terminal = int(fields[3]), int(fields[4])
-            found.append(Process(pid, int(fields[19]), name, uid, session, terminal))
-            pid = int(fields[1])
-        except (OSError, IndexError, ValueError):
-            return ()
-    return tuple(found)
+    """The process and its parents, nearest first; empty where /proc does not tell of them all."""
+    try:
+        climbed = processes.climb(pid)
+    except OSError:
+        return ()
+    return tuple(climbed) if climbed and processes.is_whole(climbed) else ()
 
 
 def are_related(asker: tuple[Process, ...], approver: tuple[Process, ...]) -> bool:
@@ -63,8 +42,8 @@ def are_related(asker: tuple[Process, ...], approver: tuple[Process, ...]) -> bo
     if not asker or not approver or _is_of_nobody(approver):
         return True
     programs = [process for process in asker if not _is_of_login(process)]
-    starts = {(process.pid, process.started) for process in programs}
-    if any((process.pid, process.started) in starts for process in approver):
+    starts = {process.key for process in programs}
+    if any(process.key in starts for process in approver):
         return True
     own = approver[0]
     return any(
@@ -83,4 +62,4 @@ def _takes_in(process: Process) -> bool:
 
 
 def _is_of_login(process: Process) -> bool:
-    return process.pid == 1 or process.uid != os.getuid() or process.name in _LOGIN
+    return process.pid == 1 or not process.is_ours or process.name in _LOGIN

@@ -122,7 +122,7 @@ def reap() -> bool:
     if _children.starting:
         return False
     try:
-        pids = _pids()
+        pids = processes.children()
     except OSError:  # no descriptor is left to read them with
         return False
     for pid in pids:
@@ -132,16 +132,3 @@ def reap() -> bool:
             except ChildProcessError:
                 pass  # `is_own` has let its owner collect it
     return True
-
-
-def _pids() -> list[int]:
-    """All children of this process, dead ones too."""
-    found: list[int] = []
-    try:
-        for thread in os.listdir("/proc/self/task"):
-            with open(f"/proc/self/task/{thread}/children", "rb") as file:
-                found += map(int, file.read().split())
-    except FileNotFoundError:  # a kernel without that file, or a thread that has just ended
-        us = os.getpid()
-        found = [process.pid for process in processes.read_all().values() if process.parent == us]
-    return found

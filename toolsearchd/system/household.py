@@ -65,7 +65,7 @@ class Household:
         }
         own = table.get(us)
         self._own_session = own.session if own is not None else 0
-        nobodys = set(_above(us, table))
+        nobodys = set(above(us, table))
         for pid in table:
             self._place(pid, table, us, nobodys)
 
@@ -161,7 +161,7 @@ def descendants(of: Iterable[int], table: Table) -> list[Process]:
     return list(found.values())
 
 
-def _above(pid: int, table: Table) -> Iterator[int]:
+def above(pid: int, table: Table) -> Iterator[int]:
     """The process itself and its ancestors."""
     climbed: set[int] = set()
     while pid in table and pid not in climbed:

@@ -106,15 +106,15 @@ def _read_traces(
     unknown: Iterable[Process], servers: Iterable[Key]
 ) -> tuple[list[_Traces], dict[Key, str], str]:
     """In a thread. The cgroups are those of the servers, and this process's own."""
-    traces = [_traces(process.pid) for process in unknown]
+    traces = [_traces(process) for process in unknown]
     return traces, {server: processes.cgroup(server[0]) for server in servers}, processes.cgroup(os.getpid())
 
 
-def _traces(pid: int) -> _Traces:
-    if not processes.is_ours(pid):
+def _traces(process: Process) -> _Traces:
+    if not process.is_ours:
         return _Traces("", False, "")
-    environment, prefix = processes.environment(pid), f"{MARKER}=".encode()
+    environment, prefix = processes.environment(process.pid), f"{MARKER}=".encode()
     marks = [
         entry[len(prefix) :].decode("utf-8", "replace") for entry in environment if entry.startswith(prefix)
     ]
-    return _Traces(marks[0] if marks else "", is_persons(environment), processes.cgroup(pid))
+    return _Traces(marks[0] if marks else "", is_persons(environment), processes.cgroup(process.pid))

@@ -10,10 +10,8 @@ from typing import NamedTuple
 
 from toolsearchd.system import children, looks, processes
 from toolsearchd.system.marker import MARKER, is_persons
-from toolsearchd.system.processes import Process
 
 _UCRED = struct.Struct("3i")
-_MAX_ANCESTORS = 64
 _EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}  # ours, and no word about the process
 
 
@@ -51,7 +49,7 @@ def _descends(pid: int) -> str:
     Raises OSError."""
     if pid == 0:
         return ""
-    climbed = _climb(pid)
+    climbed = processes.climb(pid)
     if not climbed:
         return "a process that has ended"
     ours = next((process for process in climbed if process.parent == os.getpid()), None)
@@ -61,20 +59,6 @@ def _descends(pid: int) -> str:
     if descends or any(map(looks.household.is_known, climbed)) or _bears_marker(pid):
         return "a process that descends from one of the daemon's own servers"
     return ""
-
-
-def ancestors(pid: int) -> list[int]:
-    """Parents of `pid`, nearest first, as far as /proc tells."""
-    return [process.parent for process in _climb(pid)]
-
-
-def _climb(pid: int) -> list[Process]:
-    """The process and its ancestors, nearest first. Raises OSError."""
-    found: list[Process] = []
-    while pid > 0 and len(found) < _MAX_ANCESTORS and (process := processes.read(pid)) is not None:
-        found.append(process)
-        pid = process.parent
-    return found
 
 
 def _bears_marker(pid: int) -> bool:

@@ -1,13 +1,17 @@
-"""What /proc tells of processes, and signals that reach the one that was meant.
+"""All that is read of /proc, and signals that reach the process that was meant.
 
-A pid is given out again; a pid with the time of its start is one process for ever.
+A pid is given out again; a pid with the time of its start is one process for ever. Standard library only, and
+little of it: the relay runs in every agent.
 """
 
 from __future__ import annotations
 
 import os
+import resource
 import signal
 from typing import NamedTuple
+
+_MAX_ANCESTORS = 64
 
 Key = tuple[int, int]
 """A process: pid, and its start in clock ticks since boot."""
@@ -21,6 +25,8 @@ class Process(NamedTuple):
     started: int  # clock ticks since boot
     state: str  # a letter, as in proc_pid_stat(5)
     name: str  # at most 15 characters, any
+    terminal: int = 0  # device number of its controlling terminal; 0: it has none
+    uid: int = -1  # the effective one
 
     @property
     def key(self) -> Key:
@@ -30,6 +36,15 @@ class Process(NamedTuple):
     def is_live(self) -> bool:
         """A zombie is not: it holds nothing but its number."""
         return self.state not in "ZX"
+
+    @property
+    def is_stopped(self) -> bool:
+        return self.state in "Tt"
+
+    @property
+    def is_ours(self) -> bool:
+        """Does it run as this user?"""
+        return self.uid == os.getuid()
 
 
 Table = dict[int, Process]
@@ -51,6 +66,8 @@ def read(pid: int) -> Process | None:
             started=int(fields[19]),
             state=chr(fields[0][0]),
             name=head.partition(b"(")[2].decode("utf-8", "replace"),
+            terminal=int(fields[4]),
+            uid=os.stat(f"/proc/{pid}").st_uid,
         )
     except (FileNotFoundError, ProcessLookupError, PermissionError, IndexError, ValueError):
         return None
@@ -62,12 +79,32 @@ def read_all() -> Table:
     return {process.pid: process for process in found if process is not None}
 
 
-def is_ours(pid: int) -> bool:
-    """Does it run as this user?"""
+def climb(pid: int) -> list[Process]:
+    """The process and its ancestors, nearest first, 64 at most; empty where it is gone.
+    Raises OSError as `read`."""
+    found: list[Process] = []
+    while pid > 0 and len(found) < _MAX_ANCESTORS and (process := read(pid)) is not None:
+        found.append(process)
+        pid = process.parent
+    return found
+
+
+def is_whole(climbed: list[Process]) -> bool:
+    """Was nothing missing above what `climb` found, as far as it climbs?"""
+    return climbed[-1].parent == 0 or len(climbed) == _MAX_ANCESTORS
+
+
+def children() -> list[int]:
+    """Of this process, all of them, dead ones too. Raises OSError where they can't be read now."""
+    found: list[int] = []
     try:
-        return os.stat(f"/proc/{pid}").st_uid == os.getuid()
-    except OSError:
-        return False
+        for thread in os.listdir("/proc/self/task"):
+            with open(f"/proc/self/task/{thread}/children", "rb") as file:
+                found += map(int, file.read().split())
+    except FileNotFoundError:  # a kernel without that file, or a thread that has just ended
+        us = os.getpid()
+        found = [process.pid for process in read_all().values() if process.parent == us]
+    return found
 
 
 def environment(pid: int) -> list[bytes]:
@@ -95,6 +132,21 @@ def pid_namespace(pid: int) -> int:
         return os.stat(f"/proc/{pid}/ns/pid").st_ino
     except OSError:
         return 0
+
+
+def open_files() -> int:
+    """Descriptors of this process, the one that reads them among them."""
+    return len(os.listdir("/proc/self/fd"))
+
+
+class Memory:
+    """Of this process. Holds a descriptor, so that it can be told when no other is left."""
+
+    def __init__(self) -> None:
+        self._fd = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
+
+    def resident_bytes(self) -> int:
+        return int(os.pread(self._fd, 200, 0).split()[1]) * resource.getpagesize()
 
 
 def send(process: Process, number: signal.Signals) -> bool:
