@@ -15,6 +15,7 @@ from tests.soak.reader_rows import CHUNK, LIMITS, clean_utf8, loaded, row, utf8
 @row(
     "lines of a server",
     LIMITS.line_bytes,
+    "system/lines.py",
     "upstream/lines.py",
     "upstream/envelope.py",
     "values.py",
@@ -152,17 +153,25 @@ def counted(text: str) -> object:
     return count_tokens("o200k_base", [text])
 
 
-@row("lines of a client", LIMITS.line_bytes, "doors/lines.py", "doors/wire.py", families=documents.LINES)
+@row(
+    "lines of a client",
+    LIMITS.line_bytes,
+    "system/lines.py",
+    "doors/lines.py",
+    "doors/wire.py",
+    families=documents.LINES,
+)
 def client_lines(text: str) -> object:
-    from toolsearchd.doors.lines import LineDecoder, id_in, mend
+    from toolsearchd.doors.lines import id_in, mend
+    from toolsearchd.system.lines import LineSplitter
 
-    decoder = LineDecoder(LIMITS.line_bytes)
+    lines = LineSplitter(LIMITS.line_bytes)
     source = door()
     found = []
     data = utf8(text) + b"\n"
     for at in range(0, len(data), CHUNK):
-        for line in decoder.feed(data[at : at + CHUNK]):
-            if line is not None:
+        for line in lines.feed(data[at : at + CHUNK]):
+            if isinstance(line, bytes):
                 found.append((mend(line), id_in(line), source._decode(line)))
     return found
 
@@ -201,14 +210,17 @@ def events(text: str) -> object:
     return trio.run(read)
 
 
-@row("lines through the relay", LIMITS.line_bytes, "ctl/relay.py", families=documents.LINES)
+@row(
+    "lines through the relay", LIMITS.line_bytes, "system/lines.py", "ctl/relay.py", families=documents.LINES
+)
 def relayed(text: str) -> object:
-    from toolsearchd.ctl.relay import _answered, _lines
+    from toolsearchd.ctl.relay import _answered
+    from toolsearchd.system.lines import LineSplitter
 
-    buffer = bytearray()
+    lines = LineSplitter(LIMITS.line_bytes)
     data = utf8(text) + b"\n"
     return [
-        [_answered(line) for line in _lines(buffer, data[at : at + CHUNK])]
+        [_answered(line) for line in lines.feed(data[at : at + CHUNK]) if isinstance(line, bytes)]
         for at in range(0, len(data), CHUNK)
     ]
 

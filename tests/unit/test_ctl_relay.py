@@ -6,7 +6,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolsearchd.ctl.relay import _answered, _lines
+from toolsearchd.ctl.relay import _answered
 from toolsearchd.ctl.relay_daemon import first_texts, packed
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.protocol.connection import error_frame
@@ -29,17 +29,6 @@ def test_a_refusal_is_read_in_its_own_words(message):
     frame = error_frame(None, ToolsearchdError("NOT_ALLOWED", message, more=[1, 2]))
     said = first_texts(frame[HEADER.size :])
     assert (said["op"], said["code"], said["message"]) == ("error", "NOT_ALLOWED", message)
-
-
-@given(st.lists(st.binary(max_size=40)), st.integers(1, 30))
-def test_lines_come_out_as_they_went_in(lines, step):
-    stream = b"".join(line.replace(b"\n", b"\r") + b"\n" for line in lines) + b"rest"
-    buffer, found = bytearray(), []
-    for at in range(0, len(stream), step):
-        found += _lines(buffer, stream[at : at + step])
-    assert b"".join(found) + buffer == stream
-    assert len(found) == len(lines)
-    assert all(line.endswith(b"\n") and line.count(b"\n") == 1 for line in found)
 
 
 @given(st.integers(-(10**17), 10**17) | words, st.booleans(), st.booleans())

@@ -21,6 +21,7 @@ from typing import NamedTuple
 from toolsearchd.ctl.relay_daemon import Connect, RelayError, connect
 from toolsearchd.endpoint import peer_pid, silence
 from toolsearchd.places import runtime_dir as default_runtime_dir
+from toolsearchd.system.lines import LineSplitter, Piece
 
 _READ_SIZE = 1 << 16
 _MOST_BUFFERED = 16 << 20  # one side is not read while the other leaves this much untaken; twice a line's cap
@@ -75,8 +76,8 @@ class Relay:
         self._sock: socket.socket | None = None
         self._to_daemon = bytearray()
         self._to_client = bytearray()
-        self._from_client = bytearray()  # a line not complete yet
-        self._from_daemon = bytearray()
+        self._from_client = LineSplitter(_MOST_BUFFERED)
+        self._from_daemon = LineSplitter(sys.maxsize)  # a line is as long as the daemon makes it
         self._open: dict[str, _Asked] = {}  # by the id's JSON
         self._initialize: Message | None = None
         self._initialized = b""
@@ -161,13 +162,12 @@ class Relay:
             self._input_open = False
             self._drain_until = time.monotonic() + _DRAIN_S
             return
-        for line in _lines(self._from_client, data):
-            self._note_client(line)
-            self._to_daemon += line
-        if len(self._from_client) > _MOST_BUFFERED:
-            # Over every limit: passed on in pieces, for the daemon to refuse in its own words.
-            self._to_daemon += self._from_client
-            self._from_client.clear()
+        for line in self._from_client.feed(data):
+            if isinstance(line, Piece):  # over every limit: for the daemon to refuse in its own words
+                self._to_daemon += line.data + b"\n" * line.ends
+            else:
+                self._note_client(line + b"\n")
+                self._to_daemon += line + b"\n"
 
     def _note_client(self, line: bytes) -> None:
         message = _parsed(line)
@@ -217,9 +217,10 @@ class Relay:
         if not data:
             self._daemon_went()
         self._quiet_since, self._pinged = time.monotonic(), False
-        for line in _lines(self._from_daemon, data):
+        for line in self._from_daemon.feed(data):
+            assert isinstance(line, bytes)
             self._silent_ends = 0
-            self._take_daemon(line)
+            self._take_daemon(line + b"\n")
 
     def _take_daemon(self, line: bytes) -> None:
         key = _answered(line)
@@ -261,7 +262,7 @@ class Relay:
         self._sock.close()
         self._sock = None
         self._silent_ends += 1
-        self._from_daemon.clear()
+        self._from_daemon.take_rest()
         self._to_daemon.clear()
         self._replayed, self._pinged = None, False
         unanswered = self._initialize_key()
@@ -283,17 +284,6 @@ class Relay:
 
     def _initialize_key(self) -> str | None:
         return None if self._initialize is None else json.dumps(self._initialize.get("id"))
-
-
-def _lines(buffer: bytearray, data: bytes) -> list[bytes]:
-    """The whole lines, ends included, of what was kept in `buffer` and `data`; the rest is kept."""
-    end = data.rfind(b"\n") + 1
-    if not end:
-        buffer += data
-        return []
-    whole = bytes(buffer) + data[:end]
-    buffer[:] = data[end:]
-    return [line + b"\n" for line in whole.split(b"\n")[:-1]]
 
 
 def _line(message: Message) -> bytes:

@@ -27,9 +27,10 @@ from mcp_types import (
 from pydantic import BaseModel, ValidationError
 
 from toolsearchd.disclosure.sanitise import clean_json
-from toolsearchd.doors.lines import LineDecoder, id_in, mend
+from toolsearchd.doors.lines import id_in, mend
 from toolsearchd.doors.mcp import DoorStream
 from toolsearchd.limits import Limits
+from toolsearchd.system.lines import LineSplitter, Piece
 from toolsearchd.system.signal import Signal
 from toolsearchd.values import representable
 
@@ -151,7 +152,7 @@ class MessageSource:
         self._on_silent = on_silent
         self._max_bytes = limits.line_bytes
         self._max_initialize_bytes = limits.frame_bytes_before_hello  # the SDK keeps it for good
-        self._lines = LineDecoder(limits.line_bytes)
+        self._lines = LineSplitter(limits.line_bytes)
         self._decoded: deque[SessionMessage] = deque()
         self._first_bytes = first_bytes
         self.ended = False
@@ -161,7 +162,10 @@ class MessageSource:
         data, self._first_bytes = self._first_bytes, b""
         while True:
             for line in self._lines.feed(data):
-                self._take(line)
+                if isinstance(line, Piece):
+                    self._refuse(line)
+                elif line.strip():
+                    self._take(line)
             if self._decoded:
                 return self._decoded.popleft()
             if self.ended:
@@ -173,11 +177,12 @@ class MessageSource:
                 await self._stream.wait_answered(lambda: self._charges.is_settled)
                 self.ended = True
 
-    def _take(self, line: bytes | None) -> None:
-        if line is None:
+    def _refuse(self, piece: Piece) -> None:
+        if piece.begins:
             text = f"a message over {self._max_bytes} bytes was dropped; send less at once"
             self._sink.send_error(None, INVALID_REQUEST, text)
-            return
+
+    def _take(self, line: bytes) -> None:
         message = self._decode(line)
         if message is None:
             return

@@ -14,6 +14,7 @@ import msgspec
 
 from toolsearchd.catalog.definition import ENVELOPE_DEPTH, clip_depth, json_depth
 from toolsearchd.limits import Limits
+from toolsearchd.system.lines import LineSplitter, Piece
 from toolsearchd.upstream.envelope import EDGE, id_at_end, read_envelope
 
 _LINE_COST = 64  # a short line costs as much time as this many bytes
@@ -42,10 +43,8 @@ class LineReader:
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._depth = depth_bound(limits)
-        self._parts: list[bytes] = []
-        self._size = 0
-        self._skipping = False
-        self._answers = False  # the line being skipped has been reported already
+        self._lines = LineSplitter(limits.line_bytes)
+        self._answers = False  # the line that is too long was reported already, or answers nothing
         self._tail = b""
         self._first = True
         self._heard = False
@@ -70,49 +69,32 @@ class LineReader:
     def feed(self, chunk: bytes) -> Iterator[Message | Lost | None]:
         """One item per line that ends in `chunk` (None: nothing to do for it), and one for a line that grew
         too long. To be iterated to its end before the next chunk."""
-        *ends, rest = chunk.split(b"\n")
-        for end in ends:
-            yield self._end_line(end)
-        if rest:
-            yield self._collect(rest)
+        for item in self._lines.feed(chunk):
+            found = self._skip(item) if isinstance(item, Piece) else self._decode(self._without_bom(item))
+            if not isinstance(item, Piece) or item.ends:
+                self._first = False
+            yield found
 
-    def _collect(self, part: bytes) -> Lost | None:
-        """More of the current line. A line that grows too long is told of when it does, if its head says
-        whom it answers."""
-        self._size += len(part)
-        if self._skipping:
-            self._tail = (self._tail + part[-EDGE:])[-EDGE:]
-            self._dropped_bytes += len(part)
-            return None
-        self._parts.append(part)
-        if self._size <= self._limits.line_bytes:
-            return None
-        whole = b"".join(self._parts)
-        self._parts, self._skipping, self._tail = [], True, whole[-EDGE:]
-        self._dropped_bytes += self._size
+    def _skip(self, piece: Piece) -> Lost | None:
+        """Of a line that is too long. It is told of as soon as it is, if its head says whom it answers, else
+        when it ends."""
+        self._dropped_bytes += len(piece.data)
+        told = self._begin_skipping(piece.data) if piece.begins else None
+        self._tail = (self._tail + piece.data[-EDGE:])[-EDGE:]
+        if piece.ends and told is None and not self._answers:
+            return Lost(id_at_end(self._tail), "too large")
+        return told
+
+    def _begin_skipping(self, data: bytes) -> Lost | None:
         self.too_long += 1
-        envelope = read_envelope(self._without_bom(whole[:EDGE]))
+        self._tail = b""
+        envelope = read_envelope(self._without_bom(data[:EDGE]))
         if not envelope.keys:
-            self._note_junk(whole[:EDGE])
+            self._note_junk(data[:EDGE])
         self._answers = envelope.is_request or not envelope.keys or envelope.request_id is not None
         if envelope.is_request or envelope.request_id is None:
             return None
         return Lost(envelope.request_id, "too large")
-
-    def _end_line(self, end: bytes) -> Message | Lost | None:
-        if self._skipping or self._size + len(end) > self._limits.line_bytes:
-            told = self._collect(end)
-            if told is None and not self._answers:
-                told = Lost(id_at_end(self._tail), "too large")
-            self._start_line()
-            return told
-        line = self._without_bom(b"".join(self._parts) + end if self._parts else end)
-        self._start_line()
-        return self._decode(line)
-
-    def _start_line(self) -> None:
-        self._parts, self._size, self._skipping, self._answers = [], 0, False, False
-        self._first = False
 
     def _without_bom(self, line: bytes) -> bytes:
         return line.removeprefix(_BOM) if self._first else line

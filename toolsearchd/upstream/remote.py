@@ -21,6 +21,7 @@ from mcp.client.streamable_http import streamable_http_client
 from toolsearchd.config.model import ServerSpec
 from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.limits import Limits
+from toolsearchd.system.lines import LineSplitter, Piece
 from toolsearchd.upstream.envelope import EDGE, id_at_end, read_envelope
 from toolsearchd.upstream.lines import Lost, Message, depth_bound, read_message
 from toolsearchd.upstream.stdio import error_answer
@@ -159,35 +160,31 @@ class _Events(httpx2.AsyncByteStream):
     def __init__(self, inner: httpx2.AsyncByteStream, limits: Limits) -> None:
         self._inner = inner
         self._limits = limits
-        self._parts: list[bytes] = []
-        self._size = 0
+        self._lines = LineSplitter(limits.line_bytes)
         self._head = b""  # of a line that is too long; the rest of it is dropped
         self._tail = b""
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         async with aclosing(_chunks(self._inner)) as inner:
             async for chunk in inner:
-                *ends, rest = chunk.split(b"\n")
-                for end in ends:
-                    self._collect(end)
-                    yield self._line() + b"\n"
-                self._collect(rest)
-        yield self._line()
+                for item in self._lines.feed(chunk):
+                    line = self._skip(item) if isinstance(item, Piece) else self._mended(item)
+                    if line is not None:
+                        yield line + b"\n"
+        yield self._too_large() if self._head else self._mended(self._lines.take_rest())
 
     async def aclose(self) -> None:
         await self._inner.aclose()
 
-    def _collect(self, part: bytes) -> None:
-        self._size += len(part)
-        self._tail = (self._tail + part[-EDGE:])[-EDGE:]
-        if not self._head:
-            self._parts.append(part)
-            if self._size > self._limits.line_bytes:
-                self._head, self._parts = b"".join(self._parts)[:EDGE], []
-
-    def _line(self) -> bytes:
-        line = self._too_large() if self._head else self._mended(b"".join(self._parts))
-        self._parts, self._size, self._head, self._tail = [], 0, b"", b""
+    def _skip(self, piece: Piece) -> bytes | None:
+        """What stands for a line that is too long, when it ends."""
+        if piece.begins:
+            self._head, self._tail = piece.data[:EDGE], b""
+        self._tail = (self._tail + piece.data[-EDGE:])[-EDGE:]
+        if not piece.ends:
+            return None
+        line = self._too_large()
+        self._head = b""
         return line
 
     def _mended(self, line: bytes) -> bytes:
