@@ -16,10 +16,12 @@ import time
 from typing import Protocol
 
 from toolsearchd.system import processes
+from toolsearchd.system.files import open_file
 
 GREETING_S = 10.0  # for a connection, a welcome or a ping's answer: systemd starts a daemon in 1 to 3
 _RETRY_S = 0.02  # between tries while the daemon's queue of connections is full
 _PATH_BYTES = 107  # sun_path of unix(7) has 108, with the NUL
+_LOCK_BYTES = 32  # a pid and the end of its line
 _UCRED = struct.Struct("3i")  # unix(7), SO_PEERCRED: pid, uid, gid
 
 
@@ -119,7 +121,7 @@ def silence(path: str, listener: int, timeout_s: float) -> tuple[str, int]:
     by_systemd = (process := _process(listener)) is not None and process.name == "systemd"
     pid = 0 if by_systemd else listener
     if not pid:
-        lock = _read(f"{os.path.dirname(path)}/lock").strip()
+        lock = _lock_of(os.path.dirname(path))
         pid = int(lock) if lock.isascii() and lock.isdigit() else 0
     is_stopped = (process := _process(pid)) is not None and process.is_stopped
     who = f" (pid {pid}, {'stopped' if is_stopped else 'not responding'})" if pid else ""
@@ -186,15 +188,10 @@ def _name_of(uid: int) -> str:
         return f"uid {uid}"
 
 
-def _read(path: str) -> str:
-    """The beginning of a small file of the system's or ours; empty where it can't be read."""
+def _lock_of(directory: str) -> str:
+    """What the daemon in it wrote there of itself; empty where that can't be read."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open_file(f"{directory}/lock", follow=False) as file:
+            return file.read(_LOCK_BYTES).decode("utf-8", "replace").strip()
     except OSError:
         return ""
-    try:
-        return os.read(fd, 512).decode("utf-8", "replace")
-    except OSError:
-        return ""
-    finally:
-        os.close(fd)

@@ -12,7 +12,8 @@ from pathlib import Path
 import msgspec
 
 from toolsearchd.dispatch.prompt import StandingPermit
-from toolsearchd.system.state_file import read_private, write_private
+from toolsearchd.system.files import read_private
+from toolsearchd.system.state_file import write_private
 
 log = logging.getLogger(__name__)
 

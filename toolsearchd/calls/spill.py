@@ -28,7 +28,7 @@ from toolsearchd.dispatch.results import clipped, text_bytes, whole_text
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.framing import ENCODING_ERRORS, is_serialisable
-from toolsearchd.system.state_file import open_private
+from toolsearchd.system.files import open_private, read_private
 from toolsearchd.values import representable
 
 log = logging.getLogger(__name__)
@@ -189,7 +189,8 @@ class Spill:
             return slot
         try:
             async with self._large:
-                result = msgspec.json.decode(await self._in_thread(kept.path.read_bytes))
+                data = await self._in_thread(partial(read_private, kept.path, kept.size))
+                result = msgspec.json.decode(data or b"")
         except (OSError, msgspec.DecodeError) as error:
             log.warning("%s can't be read: %s", kept.path, error)
             return slot

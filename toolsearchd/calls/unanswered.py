@@ -6,8 +6,6 @@ no more, may have happened: it is named, and nothing is sent again.
 
 from __future__ import annotations
 
-import os
-import stat
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,9 +13,10 @@ from typing import Any
 
 import msgspec
 
+from toolsearchd.system.files import UnreadableError, open_file
+
 STARTED, APPROVED, ENDED, NAMED, DROPPED = "sent", "approved", "call", "unanswered", "dropped"
 NAMED_FOR_S = 86400.0  # in `status` and `doctor`; the journal keeps it as long as all else
-_CHUNK_BYTES = 1 << 16
 
 
 class Unanswered(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,10 +104,9 @@ def _lines(files: list[Path], max_bytes: int) -> Iterator[_Line]:
 
 
 def _raw_lines(path: Path, start: int) -> Iterator[bytes]:
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
-    if not stat.S_ISREG(os.fstat(fd).st_mode):
-        os.close(fd)
-        raise PermissionError(f"{path} is not a regular file")
-    with os.fdopen(fd, "rb", buffering=_CHUNK_BYTES) as file:
-        file.seek(start)
-        yield from file
+    try:
+        with open_file(path, follow=False) as file:
+            file.seek(start)
+            yield from file
+    except UnreadableError as error:
+        raise OSError(f"{path} {error}") from error

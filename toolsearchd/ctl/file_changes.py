@@ -1,5 +1,8 @@
 """Several files changed as one: each is replaced whole, and when one can't be, those before it are as before.
 
+They are the clients' own: each keeps its mode and owner, the link that leads to it stays, and what somebody
+else wrote meanwhile is not lost. Files of ours need none of that: `system.state_file` replaces them.
+
 A process that is killed leaves the old or the new file at every place, never a part of one; what it may leave
 beside them, `sweep` removes.
 """
@@ -14,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from toolsearchd.errors import ToolsearchdError
+from toolsearchd.system.files import UnreadableError, read_file
 
 _MOST_BYTES = 128 << 20  # some clients keep their history in the file
 _PRIVATE = 0o600
@@ -30,22 +34,11 @@ class Change(NamedTuple):
 def read(path: Path) -> bytes | None:
     """None where there is no such file. Raises BAD_CONFIG."""
     try:
-        # O_NONBLOCK: a FIFO or a device in the file's place must not hold us.
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-    except (FileNotFoundError, NotADirectoryError):
+        return read_file(path, _MOST_BYTES)
+    except FileNotFoundError:
         return None
-    except OSError as error:
-        raise _unusable(path, f"can't be opened: {error.strerror}") from error
-    with os.fdopen(fd, "rb") as file:
-        found = os.fstat(fd)
-        if not stat.S_ISREG(found.st_mode):
-            raise _unusable(path, "is not a regular file")
-        if found.st_size > _MOST_BYTES:
-            raise _unusable(path, f"has {found.st_size} bytes, at most {_MOST_BYTES} are read")
-        try:
-            return file.read()
-        except OSError as error:
-            raise _unusable(path, f"can't be read: {error.strerror}") from error
+    except UnreadableError as error:
+        raise ToolsearchdError("BAD_CONFIG", f"{path} {error}") from error
 
 
 def apply(changes: Sequence[Change]) -> None:
@@ -147,7 +140,3 @@ def _sync(directory: Path) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
-
-
-def _unusable(path: Path, why: str) -> ToolsearchdError:
-    return ToolsearchdError("BAD_CONFIG", f"{path} {why}")

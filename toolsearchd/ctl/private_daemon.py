@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import toolsearchd
 from toolsearchd.client import ControlClient
 from toolsearchd.errors import ToolsearchdError
+from toolsearchd.system.state_file import write_private
 
 T = TypeVar("T")
 
@@ -68,9 +69,7 @@ class PrivateDaemon:
             }
             for name, module in servers.items()
         }
-        new = self._servers_file.with_suffix(".new")
-        new.write_text(json.dumps({"mcpServers": entries}))
-        new.replace(self._servers_file)
+        write_private(self._servers_file, json.dumps({"mcpServers": entries}).encode())
 
     def wait_ready(self, names: set[str]) -> None:
         """Until exactly these servers have answered with their tools."""

@@ -15,8 +15,9 @@ import trio
 from toolsearchd.disclosure.tokens import VOCABULARIES, fingerprint, is_estimated, whole_characters
 from toolsearchd.disclosure.tokens_known import KnownCounts
 from toolsearchd.live.worker import Worker
+from toolsearchd.system.files import read_private
 from toolsearchd.system.signal import Signal
-from toolsearchd.system.state_file import read_private, write_private
+from toolsearchd.system.state_file import write_private
 from toolsearchd.worker import CountTokens
 
 log = logging.getLogger(__name__)

@@ -18,10 +18,11 @@ import trio
 from toolsearchd.catalog.snapshot import Snapshot
 from toolsearchd.catalog.stored import dump_snapshot, load_snapshot
 from toolsearchd.limits import Limits
+from toolsearchd.system.files import open_private
 from toolsearchd.system.guard import guarded
 from toolsearchd.system.pacing import Slices
 from toolsearchd.system.signal import Signal
-from toolsearchd.system.state_file import open_private, replacing
+from toolsearchd.system.state_file import replacing
 
 log = logging.getLogger(__name__)
 

@@ -15,6 +15,7 @@ import stat
 from pathlib import Path
 
 from toolsearchd.errors import ToolsearchdError
+from toolsearchd.system.files import open_file
 
 log = logging.getLogger(__name__)
 
@@ -189,13 +190,10 @@ def _no_file_of_ours(path: Path) -> ToolsearchdError:
 
 def _holder(path: Path) -> str:
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with open_file(path, follow=False) as file:
+            return _pid_in(file.fileno())
     except OSError:
         return ""  # somebody removed it; the directory's lock held
-    try:
-        return _pid_in(fd)
-    finally:
-        os.close(fd)
 
 
 def _pid_in(fd: int) -> str:

@@ -2,53 +2,24 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import re
-import stat
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from toolsearchd.system.files import UnreadableError, read_file
+
 _MAX_LINKS = 40  # as the kernel
-_CHUNK_BYTES = 1024 * 1024
 _SAYS_SOMETHING = re.compile(r"[^\s\ufeff]")
-
-
-class UnreadableError(Exception):
-    """Why the file was not read, in words for a person."""
-
-
-class NoRoomError(UnreadableError):
-    """The process has no descriptor or memory left: nothing is known about the file, ask again."""
-
-
-_EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
 
 
 def read_config(path: Path, max_bytes: int) -> str | None:
     """The text, or None where there is no such file. Raises `UnreadableError`, `NoRoomError`."""
     try:
-        # O_NONBLOCK: a FIFO or a device in the file's place must not hold us.
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-    except (FileNotFoundError, NotADirectoryError):
+        data = read_file(path, max_bytes)
+    except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:
-        kind = NoRoomError if getattr(error, "errno", None) in _EXHAUSTED else UnreadableError
-        raise kind(f"can't be opened: {getattr(error, 'strerror', error)}") from error
-    try:
-        found = os.fstat(fd)
-        if not stat.S_ISREG(found.st_mode):
-            raise UnreadableError("is not a regular file; it is not read")
-        if found.st_size > max_bytes:
-            raise UnreadableError(f"has {found.st_size} bytes, at most {max_bytes} are read")
-        data = _read(fd, max_bytes)
-    except OSError as error:
-        raise UnreadableError(f"can't be read: {error.strerror}") from error
-    finally:
-        os.close(fd)
-    if len(data) > max_bytes:
-        raise UnreadableError(f"grew past {max_bytes} bytes; it is not read")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -57,15 +28,6 @@ def read_config(path: Path, max_bytes: int) -> str | None:
     if "\0" in text:
         raise UnreadableError("holds a NUL, so it is no text")
     return text
-
-
-def _read(fd: int, max_bytes: int) -> bytes:
-    """All there is, or more than `max_bytes`; memory for what is there, whatever the bound."""
-    parts, size = [], 0
-    while size <= max_bytes and (part := os.read(fd, _CHUNK_BYTES)):
-        parts.append(part)
-        size += len(part)
-    return b"".join(parts)
 
 
 def is_blank(text: str) -> bool:

@@ -6,7 +6,8 @@ import logging
 from pathlib import Path
 
 from toolsearchd.disclosure.manifest import Manifest, decode_manifest, shipped_manifests
-from toolsearchd.watching.files import UnreadableError, read_config
+from toolsearchd.system.files import UnreadableError
+from toolsearchd.watching.files import read_config
 
 log = logging.getLogger(__name__)
 

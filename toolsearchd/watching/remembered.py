@@ -11,7 +11,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Literal
 
-from toolsearchd.system.state_file import read_private, write_private
+from toolsearchd.system.files import read_private
+from toolsearchd.system.state_file import write_private
 
 log = logging.getLogger(__name__)
 

@@ -10,8 +10,9 @@ from typing import Generic, TypeVar
 
 from toolsearchd.config.document import problem_at
 from toolsearchd.config.model import Problem
+from toolsearchd.system.files import NoRoomError, UnreadableError
 from toolsearchd.system.guard import guarded
-from toolsearchd.watching.files import NoRoomError, UnreadableError, is_blank, read_config
+from toolsearchd.watching.files import is_blank, read_config
 
 T = TypeVar("T")
 Parse = Callable[[str], tuple[T | None, tuple[Problem, ...]]]

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
-import stat
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections import deque
 from collections.abc import Iterator
@@ -18,6 +15,7 @@ from toolsearchd.ctl.output import coloured, complain, print_json
 from toolsearchd.disclosure.sanitise import plain_line, visible
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.globs import matches_glob
+from toolsearchd.system.files import UnreadableError, open_file
 
 HELP = "what was called, by whom, by whose leave, with what outcome"
 
@@ -72,14 +70,12 @@ def _records(files: list[str]) -> Iterator[dict[str, Any]]:
 
 def _lines(path: str) -> Iterator[bytes]:
     try:
-        # O_NONBLOCK: a FIFO in its place must not hold us.
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
-        with os.fdopen(fd, "rb") as opened:
-            if not stat.S_ISREG(os.fstat(fd).st_mode):
-                raise OSError(errno.EINVAL, "it is not a regular file")
+        with open_file(path, follow=False) as opened:
             yield from opened
     except FileNotFoundError:
         pass  # rotated away meanwhile, or nothing was written yet
+    except UnreadableError as error:
+        raise ToolsearchdError("AUDIT_UNAVAILABLE", f"{path} can't be read: it {error}") from error
     except OSError as error:
         raise ToolsearchdError("AUDIT_UNAVAILABLE", f"{path} can't be read: {error.strerror}") from error
 
