@@ -42,6 +42,7 @@ ARROWS = {
     "limits": set(),
     "__main__": GROUND | RIM | {"daemon", "places"},
 }
+MOST_LINES = 400
 WAITING = {"trio", "anyio", "socket", "subprocess", "os", "select", "asyncio", "threading"}
 # The one place of each library.
 HOMES = {
@@ -101,6 +102,84 @@ def test_one_library_one_place(library):
     assert users, f"nobody uses {library}"
     for user in users:
         assert any(user.startswith(home) for home in HOMES[library]), f"{user} imports {library}"
+
+
+MODULES = {
+    ".".join(path.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in FILES
+}
+# Modules that wait for their own room: until then they may import one another in a circle.
+CIRCLES_TO_BREAK = {
+    "toolsearchd.async_client",
+    "toolsearchd.client",
+    "toolsearchd.disclosure.dialects.base",
+    "toolsearchd.disclosure.names",
+    "toolsearchd.disclosure.view",
+    "toolsearchd.disclosure.view_listing",
+    "toolsearchd.disclosure.view_replies",
+    "toolsearchd.disclosure.view_schemas",
+    "toolsearchd.dispatch.shapes",
+    "toolsearchd.dispatch.shapes_hermes",
+    "toolsearchd.index.analyzer",
+    "toolsearchd.index.concepts",
+    "toolsearchd.index.hermes",
+    "toolsearchd.index.openclaw",
+    "toolsearchd.index.query",
+    "toolsearchd.index.ranker",
+    "toolsearchd.index.searcher",
+}
+
+
+def own_imports_of(path):
+    """Modules of ours that a file imports, for the checker's eyes alone or within a function, too."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in MODULES)
+        elif isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                name = f"{node.module}.{alias.name}"
+                if name in MODULES:
+                    yield name
+                elif node.module in MODULES:
+                    yield node.module
+
+
+def in_circles(graph):
+    """What remains when all that imports nothing left, or that nothing left imports, is taken away."""
+    left = {name: set(others) for name, others in graph.items()}
+    while True:
+        imported = {other for others in left.values() for other in others}
+        ends = {name for name, others in left.items() if not others or name not in imported}
+        if not ends:
+            return left
+        left = {name: others - ends for name, others in left.items() if name not in ends}
+
+
+def test_no_modules_import_one_another_in_a_circle():
+    graph = {name: set(own_imports_of(path)) - {name} for name, path in MODULES.items()}
+    for name in CIRCLES_TO_BREAK & graph.keys():
+        graph[name] -= CIRCLES_TO_BREAK
+    assert in_circles(graph) == {}, "move what both need to a module that imports neither"
+
+
+def test_a_circle_is_found_and_what_leads_to_it_is_none():
+    graph = {"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": {"e"}, "e": set(), "f": {"a"}}
+    assert in_circles(graph) == {"b": {"c"}, "c": {"b"}}
+    assert in_circles(graph | {"c": {"d"}}) == {}
+
+
+def test_no_two_public_classes_share_a_name():
+    defined = {}
+    for name, path in MODULES.items():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                defined.setdefault(node.name, []).append(name)
+    assert {name: places for name, places in defined.items() if len(places) > 1} == {}
+
+
+@pytest.mark.parametrize("path", FILES, ids=[str(path.relative_to(ROOT)) for path in FILES])
+def test_no_file_is_long(path):
+    assert len(path.read_text().splitlines()) <= MOST_LINES
 
 
 def test_one_reader_of_proc():

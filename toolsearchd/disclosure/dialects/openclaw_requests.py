@@ -24,7 +24,7 @@ class Query(NamedTuple):
     limit: int
 
 
-class SearchRequest(NamedTuple):
+class Queries(NamedTuple):
     queries: list[Query]
     is_batch: bool  # the answer has a group per query; else it is the one query's list
 
@@ -39,14 +39,14 @@ def refuse(message: str, **fields: Any) -> NoReturn:
     raise ToolsearchdError("BAD_ARGUMENTS", message, **fields)
 
 
-def parse_single(args: Mapping[str, Any], settings: ToolSearch) -> SearchRequest:
+def parse_single(args: Mapping[str, Any], settings: ToolSearch) -> Queries:
     """The first generation's arguments: `query` and `limit`. Raises BAD_ARGUMENTS."""
     if not isinstance(args.get("query"), str):
         refuse("query must be a string.", field="query")
-    return SearchRequest([Query(clean(args["query"]), _limit(_top_limit(args), settings))], is_batch=False)
+    return Queries([Query(clean(args["query"]), _limit(_top_limit(args), settings))], is_batch=False)
 
 
-def parse_search(args: Mapping[str, Any], settings: ToolSearch) -> SearchRequest:
+def parse_search(args: Mapping[str, Any], settings: ToolSearch) -> Queries:
     """`query` with `limit`, or `queries` with a limit each. Raises BAD_ARGUMENTS or TOO_MANY."""
     args = _from_plain_list(args)
     query, queries, limit = args.get("query"), args.get("queries"), _top_limit(args)
@@ -58,14 +58,14 @@ def parse_search(args: Mapping[str, Any], settings: ToolSearch) -> SearchRequest
     if queries is not None and (not isinstance(queries, list | tuple) or not (queries or usable)):
         refuse("queries must be a non-empty array.", field="queries")
     if not queries:
-        return SearchRequest([Query(clean(query or ""), _limit(limit, settings))], is_batch=False)
+        return Queries([Query(clean(query or ""), _limit(limit, settings))], is_batch=False)
     entries = [_entry(at, item, settings) for at, item in enumerate(queries)]
     if usable:
         entries.insert(0, Query(clean(str(query)), _limit(limit, settings)))
     elif limit is not None:
         refuse("limit belongs to query; with queries, set limit in each entry.", field="limit")
     _check_bounds(entries)
-    return SearchRequest(entries, is_batch=True)
+    return Queries(entries, is_batch=True)
 
 
 def _from_plain_list(args: Mapping[str, Any]) -> Mapping[str, Any]:
