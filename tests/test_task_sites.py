@@ -79,3 +79,32 @@ def test_a_site_is_seen_however_the_nursery_is_called(tmp_path):
         "async def f(n):\n    n.start_soon(g, 1)\n    await self._all.start(h)\n    guard.start(n, 'x', g)"
     )
     assert set(sites(file)) == {("n.start_soon", "g"), ("self._all.start", "h")}
+
+
+CLIENTS = {("async_client.py", "_back")}  # the client library stands on nothing of the rim
+
+
+def events_made(node):
+    """Attributes of `self` that a class gives a new event, once for each place where it does."""
+    for one in ast.walk(node):
+        if isinstance(one, ast.Assign | ast.AnnAssign) and one.value is not None:
+            made = [ast.unparse(value) for value in ast.walk(one.value) if isinstance(value, ast.Call)]
+            for target in one.targets if isinstance(one, ast.Assign) else [one.target]:
+                for name in ast.walk(target):
+                    if isinstance(name, ast.Attribute) and "trio.Event()" in made:
+                        yield name.attr
+
+
+def test_an_event_is_set_once_and_what_is_set_again_is_a_signal():
+    again = set()
+    for path in ROOT.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                file, made = str(path.relative_to(ROOT)), list(events_made(node))
+                again |= {(file, name) for name in made if made.count(name) > 1}
+    assert again == CLIENTS, "`system.signal` has what can be set again"
+
+
+def test_an_event_that_is_made_again_is_seen():
+    body = "self._x = trio.Event()\nold, self._x = self._x, trio.Event()\nself.y: trio.Event = trio.Event()"
+    assert list(events_made(ast.parse(body))) == ["_x", "_x", "y"]
