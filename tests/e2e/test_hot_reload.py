@@ -15,7 +15,7 @@ def daemon(tmp_path):
     for name, entry in servers.items():
         entry["env"] = {"WHO": name}
     with DaemonProcess(tmp_path, servers=servers) as daemon:
-        daemon.servers = servers
+        daemon.entries = servers
         daemon.wait_servers("one", "two", "three")
         yield daemon
 
@@ -30,16 +30,16 @@ def finds(daemon, query):
 
 def test_an_added_server_is_found_and_a_removed_one_is_gone(daemon):
     before = pids(daemon)
-    daemon.write_servers(daemon.servers | {"four": zoo("steady", "progress")})
+    daemon.write_servers(daemon.entries | {"four": zoo("steady", "progress")})
     wait_until(lambda: "mcp__four__progress" in finds(daemon, "report progress"), within_s=10)
-    daemon.write_servers(daemon.servers)
+    daemon.write_servers(daemon.entries)
     wait_until(lambda: "mcp__four__progress" not in finds(daemon, "report progress"), within_s=10)
     assert pids(daemon) == before
 
 
 def test_only_the_changed_server_restarts(daemon):
     before = pids(daemon)
-    daemon.write_servers(daemon.servers | {"two": zoo("steady", "erase", env={"WHO": "two"})})
+    daemon.write_servers(daemon.entries | {"two": zoo("steady", "erase", env={"WHO": "two"})})
     wait_until(lambda: "mcp__two__erase" in finds(daemon, "erase everything"), within_s=10)
     after = pids(daemon)
     assert after["two"] != before["two"]
@@ -51,8 +51,8 @@ def test_touch_indent_and_key_order_restart_nothing(daemon):
     text = daemon.servers_file.read_text()
     os.utime(daemon.servers_file)
     daemon.servers_file.write_text(text.replace(",", ",\n   "))
-    daemon.write_servers(dict(reversed(daemon.servers.items())))
-    daemon.write_servers(daemon.servers | {"last": zoo("steady", "fail")})
+    daemon.write_servers(dict(reversed(daemon.entries.items())))
+    daemon.write_servers(daemon.entries | {"last": zoo("steady", "fail")})
     wait_until(lambda: "last" in pids(daemon), within_s=10)
     assert {k: v for k, v in pids(daemon).items() if k != "last"} == before
 
@@ -74,7 +74,7 @@ def test_a_half_written_file_removes_nothing(daemon):
 
 def test_a_bad_entry_costs_only_itself(daemon):
     before = pids(daemon)
-    daemon.write_servers(daemon.servers | {"bad": {"command": 5}, "good": zoo("steady", "fail")})
+    daemon.write_servers(daemon.entries | {"bad": {"command": 5}, "good": zoo("steady", "fail")})
     wait_until(lambda: "good" in pids(daemon), within_s=10)
     assert {k: v for k, v in pids(daemon).items() if k != "good"} == before
 
@@ -94,7 +94,7 @@ def test_a_file_that_is_gone_keeps_its_servers_until_that_is_accepted(daemon, ho
     assert (status, reply["accepted"], reply["problems"]) == (0, [str(daemon.servers_file)], [])
     assert reply["changed"] == ["one", "three", "two"]
     wait_until(lambda: not pids(daemon), within_s=15)
-    daemon.write_servers(daemon.servers)
+    daemon.write_servers(daemon.entries)
     daemon.wait_servers("one", "two", "three", within_s=15)
 
 

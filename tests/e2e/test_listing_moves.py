@@ -35,7 +35,7 @@ def daemon(tmp_path):
     with DaemonProcess(tmp_path, servers=servers, config=config) as daemon:
         daemon.wait_servers(*servers)
         daemon.tools_file = file
-        daemon.servers = servers
+        daemon.entries = servers
         yield daemon
 
 
@@ -94,11 +94,11 @@ def test_a_change_that_is_taken_back_is_not_old(daemon):
 def test_a_server_that_comes_or_goes_moves_it(daemon):
     with agent(daemon, listing="separate") as wire:
         first = assemble(wire)
-        daemon.write_servers(daemon.servers | {"third": zoo("steady", "pid")})
+        daemon.write_servers(daemon.entries | {"third": zoo("steady", "pid")})
         daemon.wait_servers("third")
         grown = assembled_when(wire, lambda reply: "mcp__third__pid" in reply["listing"])
         assert grown["tools"] == first["tools"]
-        daemon.write_servers(daemon.servers)
+        daemon.write_servers(daemon.entries)
         shrunk = assembled_when(wire, lambda reply: "third" not in reply["listing"])
         assert shrunk["version"] == first["version"]
 
@@ -160,7 +160,7 @@ def test_counts_are_there_after_a_start(daemon):
     daemon.stop()
     daemon.log.write_text("")
     daemon.start()
-    daemon.wait_servers(*daemon.servers)
+    daemon.wait_servers(*daemon.entries)
     with agent(daemon) as wire:
         again = assembled_when(wire, lambda reply: reply["version"] == first["version"], refresh=True)
         assert again["listing_tokens"] == first["listing_tokens"]
