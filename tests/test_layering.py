@@ -1,6 +1,7 @@
 """The arrows between the rooms: which package may import which, and which library belongs to which file."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -185,6 +186,22 @@ def test_no_file_is_long(path):
 def test_one_reader_of_proc():
     readers = {str(path.relative_to(ROOT)) for path in FILES if '"/proc/' in path.read_text()}
     assert readers == {"system/processes.py"}
+
+
+# Beside `system/files.py`, who reads a file: the package's own data, and for `toolsearchctl` the person's.
+READS_WHOLE = {
+    "index/lexicon/__init__.py",
+    "disclosure/tokens.py",
+    "disclosure/manifest.py",
+    "ctl/private_daemon.py",
+    "ctl/verbs/eval.py",
+}
+
+
+def test_one_reader_of_files():
+    whole = re.compile(r"\.read_(?:bytes|text)\(|(?<!def )(?<![\w.])open\(")
+    readers = {str(path.relative_to(ROOT)) for path in FILES if whole.search(path.read_text())}
+    assert readers - {"system/files.py", "system/processes.py"} == READS_WHOLE
 
 
 # What starts a process. In the daemon an inherited child is told from an own one by who was told of it.
