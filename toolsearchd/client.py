@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from toolsearchd.endpoint import GREETING_S, RefusedError, connect, peer_pid, silence
-from toolsearchd.errors import CODES, ToolsearchdError
+from toolsearchd.errors import ToolsearchdError, known_code
 from toolsearchd.places import runtime_dir as default_runtime_dir
 from toolsearchd.protocol.framing import FrameDecoder, encode_frame
 from toolsearchd.protocol.requests import PROTOCOL
@@ -75,9 +75,8 @@ def raise_if_error(reply: Reply) -> Reply:
     if reply.get("op") != "error":
         return {key: value for key, value in reply.items() if key not in ("op", "id")}
     code = reply.get("code")
-    known = code if code in CODES else "INTERNAL"
     more = {key: value for key, value in reply.items() if key not in ("op", "id", "code", "message")}
-    raise ToolsearchdError(known, reply.get("message", str(code)), **more)
+    raise ToolsearchdError(known_code(code), reply.get("message", str(code)), **more)
 
 
 def hello_message(client: str, fields: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ against it by a test.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 
 class CodeEntry(NamedTuple):
@@ -14,7 +14,56 @@ class CodeEntry(NamedTuple):
     remedy: str
 
 
-CODES: dict[str, CodeEntry] = {
+Code = Literal[
+    "BAD_MESSAGE",
+    "FRAME_TOO_LARGE",
+    "WRONG_STATE",
+    "UNSUPPORTED_PROTOCOL",
+    "DUPLICATE_ID",
+    "BUSY",
+    "NOT_ALLOWED",
+    "SHUTTING_DOWN",
+    "INTERNAL",
+    "BAD_ARGUMENTS",
+    "TOO_MANY",
+    "MISSING_EXTRA",
+    "UNKNOWN_BATCH",
+    "UNKNOWN_SERVER",
+    "UNKNOWN_SESSION",
+    "TOOL_NOT_FOUND",
+    "TOOL_CHANGED",
+    "INVALID_ARGUMENTS",
+    "VALIDATION_BUDGET",
+    "UNVALIDATABLE",
+    "NO_APPROVER",
+    "APPROVAL_TIMEOUT",
+    "STALE",
+    "UNKNOWN_APPROVAL",
+    "AUDIT_UNAVAILABLE",
+    "HOOK_FAILED",
+    "DENIED",
+    "QUEUE_FULL",
+    "INTERRUPTED",
+    "INDETERMINATE",
+    "TOOL_ERROR",
+    "BAD_RESULT",
+    "RESULT_TOO_LARGE",
+    "UNKNOWN_HANDLE",
+    "INPUT_REQUIRED",
+    "SERVER_UNAVAILABLE",
+    "SERVER_ERROR",
+    "UNSUPPORTED",
+    "BAD_CONFIG",
+    "NO_CLIENT",
+    "NOT_INSTALLED",
+    "CONFIG_CHANGED",
+    "WRITE_FAILED",
+    "ALREADY_RUNNING",
+    "NO_DAEMON",
+]
+"""The keys of `CODES`, as a type: what is no code does not pass the type checker."""
+
+CODES: dict[Code, CodeEntry] = {
     # The wire.
     "BAD_MESSAGE": CodeEntry(
         "The frame is not a message of this protocol.", "Compare it with `toolsearchctl schema`."
@@ -155,14 +204,19 @@ CODES: dict[str, CodeEntry] = {
 """code → (cause, remedy)."""
 
 
+def known_code(code: object) -> Code:
+    """A code that another daemon sent; INTERNAL for one that this table does not have."""
+    return next((known for known in CODES if known == code), "INTERNAL")
+
+
 class ToolsearchdError(Exception):
     """An error with a stable code.
 
-    `code` is a key of `CODES`; `message` says what was wrong, where, what is accepted and what to try;
+    `message` says what was wrong, where, what is accepted and what to try;
     `fields` are further members of the error as it is sent (JSON-able values).
     """
 
-    def __init__(self, code: str, message: str, **fields: Any) -> None:
+    def __init__(self, code: Code, message: str, **fields: Any) -> None:
         assert code in CODES, code
         super().__init__(message)
         self.code = code

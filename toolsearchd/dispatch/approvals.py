@@ -22,7 +22,7 @@ from typing import Literal
 import msgspec
 
 from toolsearchd.dispatch.prompt import Binding, Now, Prompt, PromptState, Question, StandingPermit
-from toolsearchd.errors import ToolsearchdError
+from toolsearchd.errors import Code, ToolsearchdError
 
 Answer = Literal["approve", "session", "always", "deny"]
 
@@ -243,6 +243,7 @@ class Approvals:
         """What the entry of a prompt that ended without approval is told."""
         name, asked_s = prompt.question.public_name, round(prompt.deadline - prompt.asked.mono)
         needs = f"{name} needs an approval ({prompt.question.rule})"
+        code: Code
         match prompt.state:
             case PromptState.DENIED:
                 why = f" ({prompt.why})" if prompt.why else ""

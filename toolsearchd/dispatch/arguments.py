@@ -16,7 +16,7 @@ from toolsearchd.dispatch.schema import Schema, missing_names, read_schema
 from toolsearchd.dispatch.shapes import ARGUMENT_KEYS, Rules
 from toolsearchd.dispatch.validate import CannotJudge, ValidationError, Validator
 from toolsearchd.dispatch.validation_errors import invalid_arguments, path_text
-from toolsearchd.errors import ToolsearchdError
+from toolsearchd.errors import Code, ToolsearchdError
 from toolsearchd.limits import Limits
 
 _KEPT_SCHEMAS = 256  # read and compiled; some ten kilobytes each
@@ -88,7 +88,7 @@ class _Plan(msgspec.Struct, frozen=True):
 
     schema: Schema
     validator: Validator | None
-    code: str
+    code: Code
     fault: str
 
 
@@ -98,7 +98,7 @@ def _plan(data: bytes, limits: Limits) -> _Plan:
     if schema.fault:
         return _Plan(schema, None, schema.code, schema.fault)
     try:
-        return _Plan(schema, Validator(schema, limits), "", "")
+        return _Plan(schema, Validator(schema, limits), "UNVALIDATABLE", "")
     except CannotJudge as error:
         return _Plan(schema, None, "UNVALIDATABLE", f"its schema is not valid: {error}")
 
@@ -106,7 +106,7 @@ def _plan(data: bytes, limits: Limits) -> _Plan:
 class _Unjudged(Exception):
     """The arguments go out unvalidated, or not at all, as the server's setting says."""
 
-    def __init__(self, arguments: dict[str, Any], code: str, reason: str) -> None:
+    def __init__(self, arguments: dict[str, Any], code: Code, reason: str) -> None:
         super().__init__(reason)
         self.arguments = arguments
         self.code = code
@@ -166,9 +166,9 @@ class _Check:
     def _bound_value(self, arguments: dict[str, Any]) -> None:
         too_much = measure(arguments, self._limits)
         if too_much:
-            code = "VALIDATION_BUDGET"
+            code: Code = "VALIDATION_BUDGET"
             if self._plan.fault or self._definition.unvalidatable:
-                code = self._plan.code or "UNVALIDATABLE"
+                code = self._plan.code
             raise _Unjudged(arguments, code, f"the arguments are {too_much}")
         self.refuse_foreign(arguments)
 

@@ -14,6 +14,7 @@ from urllib.parse import unquote
 
 import msgspec
 
+from toolsearchd.errors import Code
 from toolsearchd.limits import Limits
 
 IN_PLACE_LISTS = ("allOf", "anyOf", "oneOf")
@@ -48,7 +49,7 @@ class Schema(msgspec.Struct, frozen=True, kw_only=True):
     targets: dict[str, Any] = msgspec.field(default_factory=dict)  # reference text → subschema
     combines: bool = False  # holds keywords whose cost multiplies: count before validating
     widest: tuple[int, int] = (0, 0)  # the longest `required` and the longest `enum`: both swell an error
-    code: str = "UNVALIDATABLE"  # of the fault
+    code: Code = "UNVALIDATABLE"  # of the fault
     fault: str = ""
     readable: bool = True  # False: `data` is no JSON object of bounded depth and size
 
@@ -61,7 +62,7 @@ class Schema(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Fault(Exception):
-    def __init__(self, reason: str, code: str = "UNVALIDATABLE") -> None:
+    def __init__(self, reason: str, code: Code = "UNVALIDATABLE") -> None:
         super().__init__(reason)
         self.code = code
 
