@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[1] / "toolsearchd"
 
 PURE = {"index", "catalog", "disclosure", "dispatch", "protocol", "config"}
 RIM = {"upstream", "sockets", "watching", "live", "calls", "sessions", "doors", "ctl"}
-SHARED = {"errors", "globs", "limits", "nfkc", "values"}  # modules that anyone may import
+SHARED = {"errors", "globs", "limits", "nfkc", "records", "values"}  # modules that anyone may import
 GROUND = PURE | {"system"}  # what every room of the rim stands on
 # Of our own packages, what each may import besides itself and SHARED. `worker` is the worker process.
 ARROWS = {
@@ -39,6 +39,7 @@ ARROWS = {
     "errors": set(),
     "globs": set(),
     "nfkc": set(),
+    "records": set(),
     "values": set(),
     "limits": set(),
     "__main__": GROUND | RIM | {"daemon", "places"},

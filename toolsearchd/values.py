@@ -9,6 +9,8 @@ from __future__ import annotations
 from math import isfinite
 from typing import Any
 
+from toolsearchd.records import WireRecord
+
 MAX_DEPTH = 200  # msgspec's encoders fail near 1,000, with the interpreter's stack
 _INT_MIN, _INT_MAX = -(1 << 63), (1 << 64) - 1
 _CUT = "…"  # for what nests deeper
@@ -48,6 +50,7 @@ def representable(value: Any) -> Any:
     left: list[tuple[Any, Any, Any, int]] = [(found, 0, value, 0)]  # (where to, at, what, how deep)
     while left:
         holder, at, one, depth = left.pop()
+        one = one.members() if isinstance(one, WireRecord) else one
         if isinstance(one, dict | list | tuple) and depth >= MAX_DEPTH:
             holder[at] = _CUT
         elif isinstance(one, dict):

@@ -22,7 +22,10 @@ from toolsearchd.dispatch.shapes import parse_calls
 from toolsearchd.doors.mcp import McpDoor
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
+from toolsearchd.protocol.events import ApprovalEnded, CatalogChanged
+from toolsearchd.protocol.replies import AssembleReply
 from toolsearchd.protocol.requests import Hello
+from toolsearchd.records import Open
 from toolsearchd.system.stream import PeerStream
 
 LIMITS = Limits()
@@ -54,7 +57,7 @@ class Catalog:
         self.tools = self.tools if tools is None else tools
         self.listing = self.listing if listing is None else listing
         for session in self.sessions:
-            session.notify("catalog_changed", {"generation": 2})
+            session.notify(CatalogChanged(generation=2))
 
     def capabilities(self, server):
         return frozenset(("prompts", "resources", "completions"))
@@ -108,10 +111,10 @@ class Session:
     def search(self, args):
         if not args.get("queries"):
             raise ToolsearchdError("BAD_ARGUMENTS", "queries: a list of texts is accepted")
-        return {"queries": args["queries"], "results": [], "tools": {}}
+        return Open(fields={"queries": args["queries"], "results": [], "tools": {}})
 
     def describe(self, args):
-        return {"tools": {name: {"parameters": {}} for name in args["names"]}}
+        return Open(fields={"tools": {name: {"parameters": {}} for name in args["names"]}})
 
     async def assemble(self, *, refresh=False):
         names = (
@@ -121,7 +124,18 @@ class Session:
             {"type": "function", "function": {"name": name, "description": f"the {name}", "parameters": {}}}
             for name in names
         ]
-        return {"tools": functions, "listing": self.catalog.listing, "tier": 0 if self.catalog.direct else 2}
+        return AssembleReply(
+            tools=functions,
+            listing=self.catalog.listing,
+            tier=0 if self.catalog.direct else 2,
+            listing_form="full",
+            listing_tokens=0,
+            budget_tokens=0,
+            deferred_count=0,
+            version="",
+            generation=1,
+            listing_stale=False,
+        )
 
     def submit_call(self, key, args, deliver, on_progress=None):
         requests = parse_calls(args, max_entries=LIMITS.entries_per_call)
@@ -145,16 +159,16 @@ class Session:
         self.decisions.append((approval, decision))
         return {}
 
-    def notify(self, event, fields):
-        heard = "approval_requested" if event == "approval_ended" else event
+    def notify(self, event):
+        heard = "approval_requested" if isinstance(event, ApprovalEnded) else event.op
         if self.emit is not None and heard in self.events:
-            self.emit(event, fields)
+            self.emit(event)
 
     async def _run(self, batch, requests, deliver, on_progress):
         for entry, request in zip(batch.entries, requests, strict=True):
             if self.queue.start(entry):
                 self.queue.finish(entry, await self._outcome(entry, request, on_progress))
-        deliver(batch.reply())
+        deliver(Open(fields=batch.reply()))
 
     async def _outcome(self, entry, request, on_progress):
         called = next((c for t, c in self.catalog.tools.items() if t.public_name == request.name), None)

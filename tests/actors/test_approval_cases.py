@@ -31,6 +31,7 @@ from toolsearchd.dispatch.shapes import parse_calls
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.protocol import requests as messages
+from toolsearchd.protocol.events import ApprovalRequested
 from toolsearchd.system.peer import Peer
 
 LIMITS = Limits()
@@ -58,7 +59,7 @@ class Caller:
             raise ToolsearchdError("TOOL_NOT_FOUND", f"there is no tool {name}")
         return self.tools[name]
 
-    def notify(self, event, fields):
+    def notify(self, event):
         """Hermes asks people in its own way."""
 
 
@@ -153,11 +154,11 @@ async def run(case, tmp_path):
     caller = Caller(tools_of(case))
     replies, asked = [], []
 
-    def hear(event, fields):
-        if event == "approval_requested":
+    def hear(event):
+        if isinstance(event, ApprovalRequested):
             index = next(e.index for b in caller.queue.batches for e in b.entries if e.when_stopped)
-            asked.append(fields["tool"])
-            nursery.start_soon(reply, fields["approval"], answer_to(case, index, fields["tool"]))
+            asked.append(event.tool)
+            nursery.start_soon(reply, event.approval, answer_to(case, index, event.tool))
 
     async def reply(approval, answer):
         if answer is None:

@@ -29,6 +29,7 @@ from toolsearchd.dispatch.queue import Queue
 from toolsearchd.dispatch.shapes import RequestedCall
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
+from toolsearchd.protocol.events import ApprovalRequested
 from toolsearchd.system.peer import Peer
 
 LIMITS = Limits()
@@ -51,11 +52,11 @@ class Caller:
     def tool_to_call(self, name):
         return self.world.tool
 
-    def notify(self, event, fields):
-        if event == "approval_requested":
-            self.prompts[fields["approval"]] = fields
+    def notify(self, event):
+        if isinstance(event, ApprovalRequested):
+            self.prompts[event.approval] = event
         else:
-            self.prompts.pop(fields["approval"], None)
+            self.prompts.pop(event.approval, None)
 
 
 class World:

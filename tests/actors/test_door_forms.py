@@ -1,23 +1,34 @@
 """Approvals through the client's own form, as the client sees them: plain JSON lines."""
 
 import pytest
+from msgspec.structs import replace
 from trio.testing import wait_all_tasks_blocked
 
 from tests.actors.door_session import Catalog, open_door
+from toolsearchd.protocol.events import ApprovalEnded, ApprovalRequested, Digests
 
-PROMPT = {
-    "approval": "abcde",
-    "client": "a-client",
-    "tool": "mcp__srv__erase",
-    "arguments": '{"text":"a\u202eb"}',
-    "rule": "approval.default",
-}
+PROMPT = ApprovalRequested(
+    approval="abcde",
+    session="s1",
+    client="a-client",
+    profile="default",
+    server="srv",
+    tool="mcp__srv__erase",
+    arguments='{"text":"a\u202eb"}',
+    arguments_bytes=16,
+    rule="approval.default",
+    asked_at="2026-12-01T12:00:00+00:00",
+    expires_at="2026-12-01T12:05:00+00:00",
+    digests=Digests(server="", tool="", arguments=""),
+    pid=1,
+    pending=1,
+)
 
 
 async def asked(peer, session, **changes):
     """The form that the client is sent for a prompt."""
     await wait_all_tasks_blocked()
-    session.notify("approval_requested", PROMPT | changes)
+    session.notify(replace(PROMPT, **changes))
     return await peer.receive()
 
 
@@ -84,7 +95,7 @@ async def test_a_form_is_taken_away_when_somebody_else_answered():
     async with open_door(catalog) as peer:
         session = await opened(peer, catalog)
         form = await asked(peer, session)
-        session.notify("approval_ended", {"approval": "abcde", "state": "denied", "by": "somebody"})
+        session.notify(ApprovalEnded(approval="abcde", state="denied", by="somebody"))
         cancelled = await peer.receive()
         assert cancelled["method"] == "notifications/cancelled"
         assert cancelled["params"]["requestId"] == form["id"]
@@ -96,5 +107,5 @@ async def test_what_is_too_long_to_show_is_asked_elsewhere():
     catalog = Catalog({})
     async with open_door(catalog) as peer:
         session = await opened(peer, catalog)
-        session.notify("approval_requested", PROMPT | {"arguments": None})
+        session.notify(replace(PROMPT, arguments=None))
         assert await peer.answer(1, "ping") == {}

@@ -13,6 +13,7 @@ from tests.actors.upstream_world import until
 from tests.servers.zoo import zoo
 from toolsearchd.daemon.app import Daemon, Places
 from toolsearchd.errors import ToolsearchdError
+from toolsearchd.protocol.events import CatalogChanged
 from toolsearchd.protocol.framing import FrameDecoder, encode_frame
 from toolsearchd.system import guard
 from toolsearchd.system.guard import guarded
@@ -238,7 +239,7 @@ async def test_telling_one_session_is_no_other_sessions(world, monkeypatch):
             await greet(peer)
             await peer.ask(op="subscribe", id=1, events=["catalog_changed"])
         next(iter(world.daemon.sessions)).emit = broken
-        world.daemon.sessions.broadcast("catalog_changed", {"generation": 7})
+        world.daemon.sessions.broadcast(CatalogChanged(generation=7))
         assert (await other.recv())["generation"] == 7
 
 
@@ -374,7 +375,7 @@ async def test_a_client_of_the_door(world, monkeypatch):
                 data += await peer.stream.receive_some(65536)
         called = json.loads(data.splitlines()[1])["result"]
         assert called["structuredContent"]["code"] == "INTERNAL"
-        world.daemon.sessions.broadcast("catalog_changed", {"generation": 7})
+        world.daemon.sessions.broadcast(CatalogChanged(generation=7))
         await until(lambda: guard.bugs["telling an MCP client of the catalog's change"])
         monkeypatch.undo()
         await peer.stream.send_all(json.dumps({"jsonrpc": "2.0", **messages[1], "id": 3}).encode() + b"\n")

@@ -65,7 +65,7 @@ class Caller:
     def tool_to_call(self, name):
         return TOOL
 
-    def notify(self, event, fields):
+    def notify(self, event):
         """It subscribed to nothing."""
 
     def deliver(self, reply):

@@ -8,6 +8,7 @@ from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.connection import AgentConnection, Refusal
 from toolsearchd.protocol.framing import FrameDecoder, encode_frame
+from toolsearchd.records import Open
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.text(max_size=20),
@@ -41,7 +42,7 @@ def run(stream, pieces):
         for item in wire.receive(piece):
             log.append(item.frame if isinstance(item, Refusal) else item)
             if not isinstance(item, Refusal) and hasattr(item, "protocol"):
-                wire.welcome({})
+                wire.welcome(Open(fields={}))
     return log
 
 

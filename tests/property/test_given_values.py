@@ -21,6 +21,7 @@ from toolsearchd.errors import CODES, ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.connection import ControlConnection
 from toolsearchd.protocol.framing import HEADER, is_serialisable
+from toolsearchd.records import Open
 from toolsearchd.upstream.lines import LineReader, Message
 from toolsearchd.upstream.listing import ListingCheck
 
@@ -46,7 +47,7 @@ definitions = maps(json_values(3), st.sampled_from(PARTS)) | st.fixed_dictionari
 
 
 def in_a_frame(reply):
-    frame = ControlConnection(LIMITS).result(1, reply)
+    frame = ControlConnection(LIMITS).result(1, Open(fields=reply))
     return msgspec.msgpack.decode(frame[HEADER.size :])
 
 

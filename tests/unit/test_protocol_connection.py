@@ -8,6 +8,7 @@ from toolsearchd.limits import Limits
 from toolsearchd.protocol.connection import AgentConnection, ControlConnection, Refusal
 from toolsearchd.protocol.framing import FrameDecoder, encode_frame
 from toolsearchd.protocol.requests import Hello, SearchRequest, StatusRequest, StopRequest, json_schema
+from toolsearchd.records import Open
 
 HELLO = encode_frame({"op": "hello", "protocol": 1, "client": "test"})
 
@@ -23,7 +24,7 @@ def greeted(**limits):
     wire = AgentConnection(Limits(**limits))
     (hello,) = wire.receive(HELLO)
     assert isinstance(hello, Hello)
-    wire.welcome({})
+    wire.welcome(Open(fields={}))
     return wire
 
 
@@ -98,7 +99,7 @@ def test_duplicate_id_is_refused_and_the_original_stays_open():
     }
     assert not refusal.close
     assert wire.open_ids == {"a"}
-    wire.result("a", {})
+    wire.result("a", Open(fields={}))
     assert wire.open_ids == frozenset()
 
 

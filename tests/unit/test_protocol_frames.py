@@ -15,9 +15,11 @@ from toolsearchd.protocol.connection import (
     error_frame,
     event_frame,
 )
+from toolsearchd.protocol.events import CallRequested
 from toolsearchd.protocol.framing import HEADER, encode_frame, is_serialisable
 from toolsearchd.protocol.odd_texts import odd_texts_as_bytes
 from toolsearchd.protocol.requests import CallRequest
+from toolsearchd.records import Open
 from toolsearchd.values import representable
 
 HELLO = encode_frame({"op": "hello", "protocol": 1, "client": "x"})
@@ -36,9 +38,9 @@ def test_any_value_has_a_form_that_can_be_carried_in_both_encodings(value):
 def test_every_reply_error_and_event_becomes_one_frame(value):
     wire = ControlConnection(Limits())
     frames = [
-        wire.result(1, {"value": value}),
+        wire.result(1, Open(fields={"value": value})),
         error_frame(1, ToolsearchdError("SERVER_ERROR", "odd", server_code=value)),
-        event_frame("activity", {"value": value}),
+        event_frame(CallRequested(call="c1", name="t", arguments=value)),
     ]
     for frame in frames:
         (size,) = HEADER.unpack_from(frame)
@@ -66,7 +68,7 @@ def test_texts_that_are_no_utf8_are_read_as_bytes(length):
     )
     wire = AgentConnection(Limits())
     (_hello,) = wire.receive(HELLO)
-    wire.welcome({})
+    wire.welcome(Open(fields={}))
     (request,) = wire.receive(HEADER.pack(len(payload)) + payload)
     assert isinstance(request, CallRequest)
     assert request.arguments == {"a": odd, odd: [1, True, "ok"]}
@@ -89,7 +91,7 @@ def test_a_frame_that_is_odd_and_long_is_refused_whole():
     assert odd_texts_as_bytes(payload) is None
     wire = AgentConnection(Limits())
     list(wire.receive(HELLO))
-    wire.welcome({})
+    wire.welcome(Open(fields={}))
     (refusal,) = wire.receive(HEADER.pack(len(payload)) + payload)
     assert isinstance(refusal, Refusal)
     assert refusal.close

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from toolsearchd.protocol.events import ActivityStep
 from toolsearchd.system.guard import guarded
 
-Subscriber = Callable[[dict[str, Any]], None]
+Subscriber = Callable[[ActivityStep], None]
 
 
 class Activity:
@@ -25,7 +26,7 @@ class Activity:
     def publish(self, step: str, **fields: Any) -> None:
         if not self._subscribers:
             return
-        event = {"step": step, **fields}
+        event = ActivityStep(step=step, **fields)
         for subscriber in tuple(self._subscribers):
             with guarded("telling the live feed"):
                 subscriber(event)

@@ -28,6 +28,7 @@ from toolsearchd.dispatch.queue import Queue
 from toolsearchd.dispatch.shapes import RequestedCall, Rules
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
+from toolsearchd.protocol.events import Event
 from toolsearchd.system.peer import Peer
 
 _NAME_CHARS = 128  # of a name that a model made up
@@ -66,7 +67,7 @@ class Caller(Protocol):
     def tool_to_call(self, name: str) -> Tool:
         """The granted tool that `name` means now. Raises TOOL_NOT_FOUND or TOOL_CHANGED."""
 
-    def notify(self, event: str, fields: dict[str, Any]) -> None: ...
+    def notify(self, event: Event) -> None: ...
 
     async def call_own(self, tool: str, arguments: dict[str, Any], *, timeout_s: float) -> dict[str, Any]:
         """Runs a tool of its own, as `UpstreamPort.call` does a server's."""

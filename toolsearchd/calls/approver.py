@@ -27,6 +27,8 @@ from toolsearchd.dispatch.prompt import Binding, Now, Prompt, PromptState, Quest
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.protocol import requests as messages
+from toolsearchd.protocol.control_replies import ApprovalsReply, Decided
+from toolsearchd.protocol.events import ApprovalEnded, ApprovalRequested, Event, ShownPrompt
 from toolsearchd.system.ancestry import ancestry_of, are_related
 from toolsearchd.system.guard import guarded
 from toolsearchd.system.peer import Peer
@@ -50,13 +52,13 @@ class Asker(Protocol):
     @property
     def may_decide(self) -> bool: ...
 
-    def notify(self, event: str, fields: dict[str, Any]) -> None: ...
+    def notify(self, event: Event) -> None: ...
 
 
 class Person:
     """A control connection: who is at its other end, and how it is told."""
 
-    def __init__(self, peer: Peer, send: Callable[[str, dict[str, Any]], None]) -> None:
+    def __init__(self, peer: Peer, send: Callable[[Event], None]) -> None:
         self.peer = peer
         self.send = send
 
@@ -194,7 +196,7 @@ class Approver:
             self._settle(prompt)
         self._stop_listening(asker.session_id)
 
-    def decide_as(self, asker: Asker, approval: str, answer: Answer) -> dict[str, Any]:
+    def decide_as(self, asker: Asker, approval: str, answer: Answer) -> Decided:
         """The session answers a prompt of its own. Raises NOT_ALLOWED where its profile does not let it, else
         as `Approvals.decide`."""
         if not asker.may_decide:
@@ -224,7 +226,7 @@ class Approver:
             self._people.discard(person)
             self._stop_listening(person)
 
-    def _list_for(self, person: Person, request: messages.ApprovalsRequest) -> dict[str, Any]:
+    def _list_for(self, person: Person, request: messages.ApprovalsRequest) -> ApprovalsReply:
         if request.approval is not None:
             prompts: tuple[Prompt, ...] = (self._approvals.named(request.approval),)
         else:
@@ -239,24 +241,22 @@ class Approver:
             size = len(prompt.question.arguments)
             shown.append(self._shown_to(person, self._waiting[prompt.id], whole=whole, fits=size <= left))
             left -= min(size, left)
-        return {
-            "approvals": shown,
-            "standing": [shown_permit(permit) for permit in self._approvals.standing],
-        }
+        standing = [shown_permit(permit) for permit in self._approvals.standing]
+        return ApprovalsReply(approvals=shown, standing=standing)
 
-    def _approve_as(self, person: Person, request: messages.ApproveRequest) -> dict[str, Any]:
+    def _approve_as(self, person: Person, request: messages.ApproveRequest) -> Decided:
         waiting = self._waiting.get(request.approval)
         related = waiting is None or are_related(waiting.ancestry, person.ancestry())
         answer: Answer = "approve" if request.scope == "once" else request.scope
         by = f"toolsearchctl, pid {person.peer.pid}"
         return self._decide(request.approval, answer, by=by, needs_code=related, code=request.code)
 
-    def _deny_as(self, person: Person, approval: str) -> dict[str, Any]:
+    def _deny_as(self, person: Person, approval: str) -> Decided:
         if any(permit.id == approval for permit in self._approvals.standing):
             return self._revoke(approval)
         return self._decide(approval, "deny", by=f"toolsearchctl, pid {person.peer.pid}")
 
-    def _revoke(self, permit_id: str) -> dict[str, Any]:
+    def _revoke(self, permit_id: str) -> Decided:
         permit = self._approvals.revoke(permit_id)
         try:
             self._permits.keep(self._approvals.always)
@@ -265,7 +265,7 @@ class Approver:
             raise ToolsearchdError(
                 "AUDIT_UNAVAILABLE", f"the permit can't be taken off the disk and stands: {error}"
             ) from error
-        return {"approval": permit_id, "state": "revoked", "tool": permit.public_name}
+        return Decided(approval=permit_id, state="revoked", tool=permit.public_name)
 
     # --- inside -----------------------------------------------------------------------------------
 
@@ -281,7 +281,7 @@ class Approver:
 
         return Permit(f"permit {permit.id} ({'session' if permit.session else 'always'})", use)
 
-    def _decide(self, approval: str, answer: Answer, **how: Any) -> dict[str, Any]:
+    def _decide(self, approval: str, answer: Answer, **how: Any) -> Decided:
         """Ends the prompt and tells everybody; a permit for ever counts only once it is on disk."""
         waiting = self._waiting.get(approval)
         try:
@@ -297,7 +297,7 @@ class Approver:
             for one in tuple(self._waiting.values()):
                 if one.prompt.state is not PromptState.PENDING:
                     self._settle(one.prompt)
-        return {"approval": prompt.id, "state": prompt.state.value, "tool": prompt.question.public_name}
+        return Decided(approval=prompt.id, state=prompt.state.value, tool=prompt.question.public_name)
 
     def _settle(self, prompt: Prompt) -> None:
         """The prompt has ended: its call goes on, and who shows it takes it away."""
@@ -306,41 +306,41 @@ class Approver:
             return
         waiting.ended.set()
         self._changed.set()
-        fields = {"approval": prompt.id, "state": prompt.state.value, "by": prompt.by}
-        self._tell(waiting, "approval_ended", lambda _person: fields)
+        ended = ApprovalEnded(approval=prompt.id, state=prompt.state.value, by=prompt.by)
+        self._tell(waiting, lambda _person: ended)
         self._publish(waiting, prompt.state.value)
         self._journal.record("approval", self._told(waiting) | {"state": prompt.state.value, "by": prompt.by})
 
     def _announce(self, waiting: _Waiting) -> None:
         self._publish(waiting, "pending")
-        self._tell(waiting, "approval_requested", lambda person: self._shown_to(person, waiting))
+        self._tell(waiting, lambda person: ApprovalRequested(**self._shown_to(person, waiting).members()))
         if self._settings().approval.notify:
             self._desktop.show(notice(waiting.prompt))
 
-    def _tell(
-        self, waiting: _Waiting, event: str, fields_for: Callable[[Person | None], dict[str, Any]]
-    ) -> None:
+    def _tell(self, waiting: _Waiting, event_for: Callable[[Person | None], Event]) -> None:
         for person in tuple(self._people):
             with guarded("telling a person of an approval"):
-                person.send(event, fields_for(person))
+                person.send(event_for(person))
         with guarded("telling a session of its approval"):
-            waiting.asker.notify(event, fields_for(None))
+            waiting.asker.notify(event_for(None))
 
     def _shown_to(
         self, person: Person | None, waiting: _Waiting, *, whole: bool = False, fits: bool = True
-    ) -> dict[str, Any]:
+    ) -> ShownPrompt:
         """The prompt as a person sees it, or (None) the session itself. The code is for those who do not need
         it: to be read there and typed where it is needed."""
-        prompt = waiting.prompt
-        fields = shown_prompt(prompt, whole=whole, fits=fits) | {
-            "pid": waiting.asker.peer.pid,
-            "pending": self._approvals.count_pending(waiting.asker.session_id),
-        }
-        if person is None:
-            return fields
-        if are_related(waiting.ancestry, person.ancestry()):
-            return fields | {"needs_code": True}
-        return fields | {"needs_code": False, "code": prompt.code}
+        for_whom: dict[str, Any] = {}
+        if person is not None:
+            related = are_related(waiting.ancestry, person.ancestry())
+            for_whom = {"needs_code": True} if related else {"needs_code": False, "code": waiting.prompt.code}
+        return shown_prompt(
+            waiting.prompt,
+            pid=waiting.asker.peer.pid,
+            pending=self._approvals.count_pending(waiting.asker.session_id),
+            whole=whole,
+            fits=fits,
+            **for_whom,
+        )
 
     def _publish(self, waiting: _Waiting, state: str) -> None:
         self._activity.publish("approval", **self._told(waiting), state=state)

@@ -28,6 +28,7 @@ from toolsearchd.disclosure.gate import clean_told
 from toolsearchd.disclosure.sanitise import visible
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
+from toolsearchd.protocol.control_replies import JournalReply, UnansweredCall
 from toolsearchd.protocol.framing import ENCODING_ERRORS
 from toolsearchd.system.signal import Signal
 from toolsearchd.values import representable
@@ -84,15 +85,15 @@ class Journal:
         self.dropped = 0
         self.error = ""  # why it can't be written; empty: it can
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> JournalReply:
         """`files`, oldest first; how many records were dropped; why it can't be written, or empty; the calls
         of earlier daemons that never ended, of the last day."""
-        return {
-            "files": [str(path) for path in self._file.paths(self._settings().keep)],
-            "dropped": self.dropped,
-            "error": self.error,
-            "unanswered": [msgspec.to_builtins(call) for call in self.unanswered],
-        }
+        return JournalReply(
+            files=[str(path) for path in self._file.paths(self._settings().keep)],
+            dropped=self.dropped,
+            error=self.error,
+            unanswered=msgspec.convert(self.unanswered, list[UnansweredCall], from_attributes=True),
+        )
 
     @property
     def unanswered(self) -> list[Unanswered]:

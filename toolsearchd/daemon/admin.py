@@ -11,6 +11,8 @@ from typing import Any, Protocol
 
 import msgspec
 import trio
+from msgspec import UNSET
+from msgspec.structs import replace
 
 from toolsearchd import __version__
 from toolsearchd.calls.journal import Journal
@@ -22,6 +24,21 @@ from toolsearchd.errors import ToolsearchdError
 from toolsearchd.live.cataloger import Cataloger
 from toolsearchd.live.evaluator import Evaluator
 from toolsearchd.protocol import requests as messages
+from toolsearchd.protocol.control_replies import (
+    ConfigInForce,
+    ControlPing,
+    DoctorReply,
+    JournalReply,
+    ReloadReply,
+    RestartReply,
+    ServersReply,
+    ServerStatus,
+    SessionsReply,
+    StatusReply,
+    TokensReply,
+    UnansweredCall,
+)
+from toolsearchd.records import Finding
 from toolsearchd.sessions.entitlement import profile_findings
 from toolsearchd.sessions.sessions import Sessions
 from toolsearchd.system import processes
@@ -36,7 +53,7 @@ class ServerDesk(Protocol):
     """What people may ask of the fleet."""
 
     def sources(self) -> tuple[Source, ...]: ...
-    def status(self) -> list[dict[str, Any]]: ...
+    def status(self) -> list[ServerStatus]: ...
     def restart(self, name: str) -> None: ...
 
 
@@ -52,7 +69,7 @@ class Admin:
         journal: Journal,
         manifests: ManifestFiles,
         orphans: Orphans,
-        oddities: Sequence[Callable[[], list[dict[str, str]]]] = (),
+        oddities: Sequence[Callable[[], list[Finding]]] = (),
     ) -> None:
         self._orphans = orphans
         self._oddities = oddities  # what the process itself finds odd about where it runs
@@ -69,14 +86,12 @@ class Admin:
     def answers(self) -> Mapping[type[messages.ControlRequest], Callable[[Any], Any]]:
         """Message type → what answers it. `Watch` is the connection's own."""
         return {
-            messages.ControlPingRequest: lambda _: {"generation": self._cataloger.snapshot.generation},
+            messages.ControlPingRequest: lambda _: self.ping(),
             messages.JournalRequest: lambda _: self._journal.summary(),
             messages.StatusRequest: lambda _: self.status(),
             messages.ServersRequest: lambda request: self.servers(request.name, origins=request.origins),
             messages.RestartRequest: lambda request: self.restart(request.name),
-            messages.SessionsRequest: lambda _: {
-                "sessions": [session.summary() for session in self._sessions]
-            },
+            messages.SessionsRequest: lambda _: SessionsReply(sessions=self._sessions.summaries()),
             messages.StopSessionsRequest: lambda request: self._sessions.stop_all(request.session),
             messages.TokensRequest: lambda request: self.tokens(request.session, request.encodings),
             messages.ReloadRequest: self.reload,
@@ -93,101 +108,102 @@ class Admin:
         tools, sessions = len(self._cataloger.snapshot), len(self._sessions)
         return f"{refusal}servers: {servers}; tools: {tools}; sessions: {sessions}"
 
-    def status(self) -> dict[str, Any]:
-        snapshot = self._cataloger.snapshot
-        return {
-            "version": __version__,
-            "pid": os.getpid(),
-            "uptime_s": round(time.monotonic() - self._started_at, 1),
-            "generation": snapshot.generation,
-            "servers": dict(Counter(source.state for source in self._sources())),
-            "tools": len(snapshot),
-            "sessions": [session.summary() for session in self._sessions],
-            "memory_bytes": self._memory.resident_bytes(),
-            "config": {"file": str(self._watcher.config_file)},
-            "sources": self._watcher.files(),
-            "problems": [
-                *(str(problem) for problem in self._watcher.problems),
-                *(finding["message"] for finding in self._odd_findings()),
-            ],
-            "unanswered": self._journal.summary()["unanswered"],
-        }
+    def ping(self) -> ControlPing:
+        return ControlPing(generation=self._cataloger.snapshot.generation)
 
-    def servers(self, name: str | None, *, origins: bool) -> dict[str, Any]:
+    def status(self) -> StatusReply:
+        snapshot = self._cataloger.snapshot
+        return StatusReply(
+            version=__version__,
+            pid=os.getpid(),
+            uptime_s=round(time.monotonic() - self._started_at, 1),
+            generation=snapshot.generation,
+            servers=dict(Counter(source.state for source in self._sources())),
+            tools=len(snapshot),
+            sessions=self._sessions.summaries(),
+            memory_bytes=self._memory.resident_bytes(),
+            config=ConfigInForce(file=str(self._watcher.config_file)),
+            sources=self._watcher.files(),
+            problems=[
+                *(str(problem) for problem in self._watcher.problems),
+                *(finding.message for finding in self._odd_findings()),
+            ],
+            unanswered=self._journal.summary().unanswered,
+        )
+
+    def servers(self, name: str | None, *, origins: bool) -> ServersReply:
         """Raises UNKNOWN_SERVER."""
-        found = self._fleet.status()
         by_name = {source.name: source for source in self._sources()}
-        for server in found:
-            source = by_name[server["name"]]
-            server["state"], server["reason"] = source.state, source.reason
-        if name is not None:
-            found = [server for server in found if server["name"] == name]
-            if not found:
-                raise _unknown_server(name)
-        if not origins:
-            found = [{k: v for k, v in server.items() if k != "origins"} for server in found]
-        return {"servers": found}
+        found: list[ServerStatus] = []
+        for server in self._fleet.status():
+            if name in (None, server.name):
+                source, kept = by_name[server.name], server.origins if origins else UNSET
+                found.append(replace(server, state=source.state, reason=source.reason, origins=kept))
+        if name is not None and not found:
+            raise _unknown_server(name)
+        return ServersReply(servers=found)
 
     def _sources(self) -> list[Source]:
         """The fleet's sources; one whose tools are not in the snapshot yet is not called ready: a search
         would not find them."""
         known = {source.name: source for source in self._cataloger.snapshot.sources}
         return [
-            msgspec.structs.replace(source, state="starting", reason="its tools are being indexed")
+            replace(source, state="starting", reason="its tools are being indexed")
             if source.state == "ready" and not _same_tools(known.get(source.name), source)
             else source
             for source in self._fleet.sources()
         ]
 
-    async def tokens(self, session_id: str, encodings: Sequence[str] | None) -> dict[str, Any]:
+    async def tokens(self, session_id: str, encodings: Sequence[str] | None) -> TokensReply:
         """What the session's view costs. Raises UNKNOWN_SESSION."""
         session = self._sessions.named(session_id)
         wanted = encodings or sorted(VOCABULARIES, reverse=True)
         report = await self._evaluator.token_costs(session.key, wanted)
-        return report | {"profile": session.profile, "context_length": session.key.context_length}
+        more = {"profile": session.profile, "context_length": session.key.context_length}
+        return msgspec.convert(report | more, TokensReply)
 
-    def restart(self, name: str) -> dict[str, Any]:
+    def restart(self, name: str) -> RestartReply:
         """Raises UNKNOWN_SERVER."""
         if name not in {source.name for source in self._fleet.sources()}:
             raise _unknown_server(name)
         self._fleet.restart(name)
-        return {"restarted": name}
+        return RestartReply(restarted=name)
 
-    def reload(self, request: messages.ReloadRequest) -> dict[str, Any]:
+    def reload(self, request: messages.ReloadRequest) -> ReloadReply:
         """Re-reads every config now; what changed is under way when this returns. `accepted`: the files that
         are missing or empty and from now on count as saying nothing."""
         before = {spec.name: spec for spec in self._watcher.desired.servers}
         accepted = self._watcher.reload_nowait(accept_missing=request.accept_missing, removed=request.removed)
         after = {spec.name: spec for spec in self._watcher.desired.servers}
         changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
-        return {
-            "changed": changed,
-            "accepted": [str(path) for path in accepted],
-            "problems": [str(problem) for problem in self._watcher.problems],
-        }
+        return ReloadReply(
+            changed=changed,
+            accepted=[str(path) for path in accepted],
+            problems=[str(problem) for problem in self._watcher.problems],
+        )
 
-    async def doctor(self) -> dict[str, Any]:
+    async def doctor(self) -> DoctorReply:
         """Everything odd, with the mend. Takes seconds in a large catalog, in slices."""
         from toolsearchd.live.findability import findability  # `app` has it loaded after the start
 
-        found: list[dict[str, Any]] = [*self.findings()]
+        found = self.findings()
         if self._watcher.settings.tool_search.ranker == "default":
             limits = self._watcher.settings.limits
             found += await findability(self._cataloger.snapshot, self._watcher.lexicon, limits)
-        return {"findings": found}
+        return DoctorReply(findings=found)
 
-    def _odd_findings(self) -> list[dict[str, str]]:
+    def _odd_findings(self) -> list[Finding]:
         return [finding for look in self._oddities for finding in look()]
 
-    def findings(self) -> list[dict[str, str]]:
+    def findings(self) -> list[Finding]:
         """What is odd about configs, servers and the process itself."""
         found = [
-            {
-                "level": problem.level,
-                "about": problem.path or problem.file,
-                "message": f"{problem.place}: {problem.message}",
-                "mend": problem.mend or MEND,
-            }
+            Finding(
+                level=problem.level,
+                about=problem.path or problem.file,
+                message=f"{problem.place}: {problem.message}",
+                mend=problem.mend or MEND,
+            )
             for problem in self._watcher.problems
         ]
         found += self._odd_findings()
@@ -203,7 +219,7 @@ class Admin:
 
     def statistics(self) -> dict[str, Any]:
         usage = resource.getrusage(resource.RUSAGE_SELF)
-        return self.status() | {
+        return self.status().as_map() | {
             "cpu_s": round(usage.ru_utime + usage.ru_stime, 2),
             "tasks": trio.lowlevel.current_statistics().tasks_living,
             "open_fds": processes.open_files(),
@@ -222,66 +238,66 @@ def _unknown_server(name: str) -> ToolsearchdError:
     )
 
 
-def _journal_findings(journal: dict[str, Any]) -> list[dict[str, str]]:
-    about, found = journal["files"][-1], []
-    if journal["error"]:
+def _journal_findings(journal: JournalReply) -> list[Finding]:
+    about, found = journal.files[-1], []
+    if journal.error:
         found.append(
-            {
-                "level": "error",
-                "about": about,
-                "message": f"the journal can't be written ({journal['error']}): calls that need an approval "
+            Finding(
+                level="error",
+                about=about,
+                message=f"the journal can't be written ({journal.error}): calls that need an approval "
                 f"are refused",
-                "mend": "make room, or mend the directory; it is tried again with the next record",
-            }
+                mend="make room, or mend the directory; it is tried again with the next record",
+            )
         )
     found += [
-        {
-            "level": "warning",
-            "about": call["tool"] or call["call"],
-            "message": f"{_words_of(call)} by an earlier daemon, and its end is not known",
-            "mend": "it may have happened: look at its effect before it is called again; nothing was resent",
-        }
-        for call in journal["unanswered"][-_SHOWN:]
-    ]
-    if (more := len(journal["unanswered"]) - _SHOWN) > 0:
-        found.append(
-            {
-                "level": "warning",
-                "about": about,
-                "message": f"{more} more calls were sent by an earlier daemon, and their ends are not known",
-                "mend": "`toolsearchctl journal --step unanswered --limit 0` has them all",
-            }
+        Finding(
+            level="warning",
+            about=call.tool or call.call,
+            message=f"{_words_of(call)} by an earlier daemon, and its end is not known",
+            mend="it may have happened: look at its effect before it is called again; nothing was resent",
         )
-    if journal["dropped"]:
+        for call in journal.unanswered[-_SHOWN:]
+    ]
+    if (more := len(journal.unanswered) - _SHOWN) > 0:
         found.append(
-            {
-                "level": "warning",
-                "about": about,
-                "message": f"{journal['dropped']} records of the journal were dropped",
-                "mend": "the disk is full or slow; limits.journal_records says how many may wait",
-            }
+            Finding(
+                level="warning",
+                about=about,
+                message=f"{more} more calls were sent by an earlier daemon, and their ends are not known",
+                mend="`toolsearchctl journal --step unanswered --limit 0` has them all",
+            )
+        )
+    if journal.dropped:
+        found.append(
+            Finding(
+                level="warning",
+                about=about,
+                message=f"{journal.dropped} records of the journal were dropped",
+                mend="the disk is full or slow; limits.journal_records says how many may wait",
+            )
         )
     return found
 
 
-def _bug_findings() -> list[dict[str, str]]:
+def _bug_findings() -> list[Finding]:
     return [
-        {
-            "level": "error",
-            "about": what,
-            "message": f"{what} failed by a bug in the daemon, {times} times; the rest went on",
-            "mend": "please report it, with what the log says where it first happened",
-        }
+        Finding(
+            level="error",
+            about=what,
+            message=f"{what} failed by a bug in the daemon, {times} times; the rest went on",
+            mend="please report it, with what the log says where it first happened",
+        )
         for what, times in sorted(bugs.items())
     ]
 
 
-def _words_of(call: dict[str, Any]) -> str:
-    how = "was sent" if call["sent"] else "was approved, and perhaps sent,"
-    return f"{call['tool']} of {call['client']} {how} at {call['sent_at']}"
+def _words_of(call: UnansweredCall) -> str:
+    how = "was sent" if call.sent else "was approved, and perhaps sent,"
+    return f"{call.tool} of {call.client} {how} at {call.sent_at}"
 
 
-def _not_started_findings(source: Source) -> list[dict[str, str]]:
+def _not_started_findings(source: Source) -> list[Finding]:
     """None for a lazy server whose tools are known: it waits for a call, as it is meant to."""
     level, mend = (
         "warning",
@@ -296,10 +312,10 @@ def _not_started_findings(source: Source) -> list[dict[str, str]]:
             f"`toolsearchctl restart {source.name}` starts it once"
         )
     message = f"{source.state}: {source.reason}"
-    return [{"level": level, "about": source.name, "message": message, "mend": mend}]
+    return [Finding(level=level, about=source.name, message=message, mend=mend)]
 
 
-def _source_findings(source: Source) -> list[dict[str, str]]:
+def _source_findings(source: Source) -> list[Finding]:
     found = []
     tries = f"`toolsearchctl servers {source.name}` shows its last words; "
     tries += f"`toolsearchctl restart {source.name}` tries it now"
@@ -307,41 +323,41 @@ def _source_findings(source: Source) -> list[dict[str, str]]:
         found += _not_started_findings(source)
     elif source.state not in ("ready", "starting", "disabled"):
         message = f"{source.state}: {source.reason}"
-        found.append({"level": "warning", "about": source.name, "message": message, "mend": tries})
+        found.append(Finding(level="warning", about=source.name, message=message, mend=tries))
     found += [
-        {
-            "level": "warning",
-            "about": source.name,
-            "message": f"tool left out: {reason}",
-            "mend": "the server's author has to mend the definition; its other tools work",
-        }
+        Finding(
+            level="warning",
+            about=source.name,
+            message=f"tool left out: {reason}",
+            mend="the server's author has to mend the definition; its other tools work",
+        )
         for reason in source.rejected
     ]
     found += [
-        {
-            "level": "warning",
-            "about": source.name,
-            "message": f"tool mended: {what}",
-            "mend": "the server's author has to mend the definition; the tool can be called as it is",
-        }
+        Finding(
+            level="warning",
+            about=source.name,
+            message=f"tool mended: {what}",
+            mend="the server's author has to mend the definition; the tool can be called as it is",
+        )
         for what in source.mended
     ]
     if source.truncated:
         found.append(
-            {
-                "level": "warning",
-                "about": source.name,
-                "message": f"{source.truncated} tools left out over the limit",
-                "mend": "raise limits.tools_per_server, and start the daemon again",
-            }
+            Finding(
+                level="warning",
+                about=source.name,
+                message=f"{source.truncated} tools left out over the limit",
+                mend="raise limits.tools_per_server, and start the daemon again",
+            )
         )
     found += [
-        {
-            "level": "info",
-            "about": f"{source.name}/{definition.name}",
-            "message": f"arguments are not validated: {definition.unvalidatable}",
-            "mend": "set `unvalidatable: refuse` for the server if that is not acceptable",
-        }
+        Finding(
+            level="info",
+            about=f"{source.name}/{definition.name}",
+            message=f"arguments are not validated: {definition.unvalidatable}",
+            mend="set `unvalidatable: refuse` for the server if that is not acceptable",
+        )
         for definition in source.definitions
         if definition.unvalidatable
     ]

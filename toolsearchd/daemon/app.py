@@ -41,6 +41,7 @@ from toolsearchd.live.evaluator import Evaluator
 from toolsearchd.live.token_counts import TokenCounts
 from toolsearchd.live.warm_catalog import WarmCatalog
 from toolsearchd.live.worker import Worker
+from toolsearchd.protocol.events import CatalogChanged, Drain
 from toolsearchd.sessions.agent_wire import AgentWire
 from toolsearchd.sessions.control_wire import ControlWire
 from toolsearchd.sessions.entitlement import ENVIRONMENT
@@ -101,7 +102,7 @@ class Daemon:
         wanted = watcher.settings.limits
         limits, self._scarce = descriptors.fit(wanted, descriptors.raise_soft_limit(wanted))
         for finding in self._scarce:
-            log.warning("%s; %s", finding["message"], finding["mend"])
+            log.warning("%s; %s", finding.message, finding.mend)
         self.limits = limits
         self.activity = Activity()
         self.worker = Worker(limits, environ)
@@ -259,7 +260,7 @@ class Daemon:
         with trio.move_on_after(self.limits.shutdown_s) as bound:
             agents.close()
             control.close()
-            self.sessions.broadcast("drain", {})
+            self.sessions.broadcast(Drain())
             await self.dispatcher.drain()
             await stages.stop_all()
         if bound.cancelled_caught:
@@ -336,7 +337,7 @@ class Daemon:
         self.evaluator.changed()
         self.approver.look_again()
         self.warm_catalog.changed()
-        self.sessions.broadcast("catalog_changed", {"generation": generation})
+        self.sessions.broadcast(CatalogChanged(generation=generation))
 
 
 def _disclosure_of(environ: dict[str, str]) -> str | None:

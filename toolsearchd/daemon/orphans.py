@@ -17,6 +17,7 @@ import trio
 
 from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.limits import Limits
+from toolsearchd.records import Finding
 from toolsearchd.system import children, guard, looks, processes
 from toolsearchd.system.guard import guarded
 from toolsearchd.system.household import above
@@ -31,13 +32,13 @@ _KILLED_S = 0.2  # a process that was killed is gone in milliseconds, unless it 
 _POLITE_S = 1.0  # from SIGTERM to SIGKILL at the daemon's stop, where little time is left
 _END_S = 3.0  # for all of that
 _NAMED = 20  # in one line of the log
-_REFUSED = {
-    "level": "info",
-    "about": "PR_SET_CHILD_SUBREAPER",
-    "message": "the kernel refuses it: what detaches itself from a server before a look has seen it can't be "
+_REFUSED = Finding(
+    level="info",
+    about="PR_SET_CHILD_SUBREAPER",
+    message="the kernel refuses it: what detaches itself from a server before a look has seen it can't be "
     "told from your other processes",
-    "mend": "the sandbox around the daemon forbids it (prctl 36)",
-}
+    mend="the sandbox around the daemon forbids it (prctl 36)",
+)
 
 
 class Orphans:
@@ -64,7 +65,7 @@ class Orphans:
         its port or file."""
         await self._swept.wait()
 
-    def findings(self) -> list[dict[str, str]]:
+    def findings(self) -> list[Finding]:
         """For `doctor`: what can't be told whose it is, and what could not be ended."""
         found = [
             _finding(
@@ -239,11 +240,11 @@ def _names(them: list[Process]) -> str:
     return said + (f" and {len(them) - _NAMED} more" if len(them) > _NAMED else "")
 
 
-def _finding(process: Process, message: str, mend: str) -> dict[str, str]:
-    return {
-        "kind": "left-behind",
-        "level": "warning",
-        "about": f"{plain_line(process.name)} (pid {process.pid})",
-        "message": message,
-        "mend": mend,
-    }
+def _finding(process: Process, message: str, mend: str) -> Finding:
+    return Finding(
+        kind="left-behind",
+        level="warning",
+        about=f"{plain_line(process.name)} (pid {process.pid})",
+        message=message,
+        mend=mend,
+    )

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import trio
 
 from toolsearchd.errors import ToolsearchdError
+from toolsearchd.records import WireRecord
 from toolsearchd.system.signal import Signal
 
 _KEPT = 64  # progress reports not sent yet; of more, the oldest are dropped
@@ -44,14 +45,14 @@ class PendingCall:
     def __init__(self, capabilities: Any = None) -> None:
         """`capabilities`: the client's, where its revision says them with each request."""
         self.capabilities = capabilities
-        self.reply: dict[str, Any] | ToolsearchdError | None = None
+        self.reply: WireRecord | ToolsearchdError | None = None
         self.abandoned = False  # its request was cancelled: whatever comes is not to be sent
         self._reports: deque[Progress] = deque(maxlen=_KEPT)
         self._questions: deque[ElicitedQuestion] = deque()
         self._reached = float("-inf")
         self._news = Signal()
 
-    def deliver(self, reply: dict[str, Any] | ToolsearchdError) -> None:
+    def deliver(self, reply: WireRecord | ToolsearchdError) -> None:
         self.reply = reply
         self._news.set()
 

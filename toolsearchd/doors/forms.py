@@ -16,6 +16,7 @@ from mcp.shared.exceptions import MCPError
 from toolsearchd.disclosure.sanitise import plain_line, visible
 from toolsearchd.doors.mcp import DoorSession
 from toolsearchd.errors import ToolsearchdError
+from toolsearchd.protocol.events import ApprovalEnded, ApprovalRequested, Event
 from toolsearchd.system import guard
 
 log = logging.getLogger(__name__)
@@ -47,26 +48,26 @@ class ApprovalForms:
         self._nursery = nursery
         self._open: dict[str, trio.CancelScope] = {}
 
-    def hear(self, event: str, fields: dict[str, Any]) -> None:
-        if event == "approval_ended":
-            scope = self._open.pop(fields["approval"], None)
+    def hear(self, event: Event) -> None:
+        if isinstance(event, ApprovalEnded):
+            scope = self._open.pop(event.approval, None)
             if scope is not None:
                 scope.cancel()
-        elif event == "approval_requested" and fields["arguments"] is not None:  # else too long for a form
+        elif isinstance(event, ApprovalRequested) and event.arguments is not None:  # else too long for a form
             guard.start(
                 self._nursery,
                 "asking by a client's form",
                 self._ask,
-                fields,
+                event,
                 tell=lambda _bug: self._give_up(),
             )
 
-    async def _ask(self, fields: dict[str, Any]) -> None:
-        approval = fields["approval"]
+    async def _ask(self, prompt: ApprovalRequested) -> None:
+        approval = prompt.approval
         with trio.CancelScope() as scope:
             self._open[approval] = scope
             try:
-                answer = await self._sdk.elicit_form(_question(fields), _SCHEMA)
+                answer = await self._sdk.elicit_form(_question(prompt), _SCHEMA)
                 decision = _decision_of(answer)
                 if decision is not None:
                     self._session.decide(approval, decision)
@@ -95,10 +96,10 @@ def has_form(initialize: Any) -> bool:
     return isinstance(said, dict) and (not said or "form" in said)
 
 
-def _question(fields: dict[str, Any]) -> str:
+def _question(prompt: ApprovalRequested) -> str:
     return (
-        f"{plain_line(fields['client'])} wants to call {plain_line(fields['tool'])} with these arguments, "
-        f"exactly:\n{visible(fields['arguments'])}\n({plain_line(fields['rule'])})"
+        f"{plain_line(prompt.client)} wants to call {plain_line(prompt.tool)} with these arguments, "
+        f"exactly:\n{visible(prompt.arguments or '')}\n({plain_line(prompt.rule)})"
     )
 
 

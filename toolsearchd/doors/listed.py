@@ -18,6 +18,7 @@ from toolsearchd.doors.revisions import serialised_tool
 from toolsearchd.doors.texts import DIRECT, Placed, bridged, place_listing
 from toolsearchd.doors.tools import listed_tool
 from toolsearchd.limits import Limits
+from toolsearchd.protocol.replies import AssembleReply
 
 _PAGE_BYTES = 2 * 1024 * 1024  # of tools in one answer, some 1,000: one message is encoded in one go
 
@@ -29,7 +30,7 @@ class ListedTools:
         self._session = session
         self._limits = limits
         self.cut: int | None = None
-        self._given: dict[str, Any] | None = None  # what the client was given, or told to fetch again
+        self._given: AssembleReply | None = None  # what the client was given, or told to fetch again
 
     async def instructions(self) -> str:
         return self._place(await self._assembled()).instructions
@@ -68,16 +69,16 @@ class ListedTools:
         self._given = after
         return True
 
-    async def _assembled(self) -> dict[str, Any]:
+    async def _assembled(self) -> AssembleReply:
         self._given = await self._newest()
         return self._given
 
-    async def _newest(self) -> dict[str, Any]:
+    async def _newest(self) -> AssembleReply:
         # A listing is held until something real changes; tools that stand there directly are not a listing.
-        direct = self._given is not None and self._given["tier"] == 0
+        direct = self._given is not None and self._given.tier == 0
         return await self._session().assemble(refresh=direct)
 
-    def _place(self, assembled: dict[str, Any]) -> Placed:
+    def _place(self, assembled: AssembleReply) -> Placed:
         """Instructions and the search tool's description, with the listing where this client shows it."""
         session = self._session()
         verbs = session.bridge
@@ -88,7 +89,7 @@ class ListedTools:
         if self.cut is None:
             return Placed(search["description"], instructions)
         return place_listing(
-            assembled["listing"],
+            assembled.listing,
             description=search["description"],
             cut=self.cut,
             shorter=session.view.listing_of_bytes,
@@ -96,10 +97,10 @@ class ListedTools:
         )
 
 
-def _functions(assembled: dict[str, Any]) -> list[dict[str, Any]]:
-    return [entry["function"] for entry in assembled["tools"] if "function" in entry]
+def _functions(assembled: AssembleReply) -> list[dict[str, Any]]:
+    return [entry["function"] for entry in assembled.tools if "function" in entry]
 
 
-def _seen(assembled: dict[str, Any]) -> tuple[Any, Any]:
+def _seen(assembled: AssembleReply) -> tuple[Any, Any]:
     """What of it the client sees."""
-    return assembled["tools"], assembled["listing"]
+    return assembled.tools, assembled.listing

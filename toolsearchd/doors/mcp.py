@@ -21,7 +21,10 @@ from toolsearchd.doors.tools import DoorView
 from toolsearchd.doors.watches import Watches
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
+from toolsearchd.protocol.events import Event
+from toolsearchd.protocol.replies import AssembleReply, DecideReply, StopReply
 from toolsearchd.protocol.requests import Hello
+from toolsearchd.records import Open, WireRecord
 from toolsearchd.system.guard import guarded
 
 
@@ -38,7 +41,7 @@ class DoorSession(Protocol):
 
     events: set[str]
     client_side: Any  # who is asked what a server asks, while this session's calls are with it
-    emit: Callable[[str, dict[str, Any]], None] | None
+    emit: Callable[[Event], None] | None
     account: DoorAccount
 
     @property
@@ -47,9 +50,9 @@ class DoorSession(Protocol):
     def bridge(self) -> Mapping[str, Verb]:
         """The bridge tools of its dialect: name → `search`, `describe` or `call`."""
 
-    def search(self, args: dict[str, Any]) -> dict[str, Any]: ...
-    def describe(self, args: dict[str, Any]) -> dict[str, Any]: ...
-    async def assemble(self, *, refresh: bool = False) -> dict[str, Any]: ...
+    def search(self, args: dict[str, Any]) -> Open: ...
+    def describe(self, args: dict[str, Any]) -> Open: ...
+    async def assemble(self, *, refresh: bool = False) -> AssembleReply: ...
     def calls_of(self, name: str, args: dict[str, Any]) -> BridgeCalls:
         """What a bridge tool that calls, or any other tool, wants run with these arguments."""
 
@@ -57,14 +60,14 @@ class DoorSession(Protocol):
         self,
         key: Hashable,
         args: dict[str, Any],
-        deliver: Callable[[dict[str, Any] | ToolsearchdError], None],
+        deliver: Callable[[WireRecord | ToolsearchdError], None],
         on_progress: Callable[[Any, float, float | None, str | None], None] | None = None,
     ) -> None: ...
-    def stop(self, key: Hashable | None = None) -> dict[str, Any]: ...
+    def stop(self, key: Hashable | None = None) -> StopReply: ...
     def answer_by_form(self, wanted: bool) -> bool:
         """Its approvals are asked for by the client's own form from now on, or not; what is in force."""
 
-    def decide(self, approval: str, decision: Any) -> dict[str, Any]: ...
+    def decide(self, approval: str, decision: Any) -> DecideReply: ...
 
 
 class DoorStream(Protocol):

@@ -48,6 +48,7 @@ from toolsearchd.doors.watches import Watches
 from toolsearchd.doors.wire import Charges, MessageSink, MessageSource, RequestId
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
+from toolsearchd.protocol.events import CatalogChanged, Event
 from toolsearchd.system import guard
 from toolsearchd.system.guard import guarded
 from toolsearchd.system.signal import Signal
@@ -217,10 +218,10 @@ class McpSession:
 
     # --- changes --------------------------------------------------------------------------------
 
-    def _hear(self, event: str, fields: dict[str, Any]) -> None:
+    def _hear(self, event: Event) -> None:
         if self._forms is not None:
-            self._forms.hear(event, fields)
-        if event == "catalog_changed":
+            self._forms.hear(event)
+        if isinstance(event, CatalogChanged):
             self._changed.set()
             self._passing.catalog_changed()
 
@@ -251,12 +252,12 @@ class McpSession:
         session = self._open
         verb = session.bridge.get(name)
         if verb == "search":
-            reply = session.search(arguments)
+            found = session.search(arguments)
             if "call" not in session.bridge.values():
                 self._changed.set()  # what it found stands among the tools from now on
-            return reply_result(reply)
+            return reply_result(found.fields)
         if verb == "describe":
-            return reply_result(session.describe(arguments))
+            return reply_result(session.describe(arguments).fields)
         if verb is None:
             view = session.view
             if self._names is None or self._names.view is not view:
@@ -307,7 +308,7 @@ class McpSession:
             assert call.reply is not None
             if isinstance(call.reply, ToolsearchdError):
                 raise call.reply
-            return call.reply
+            return call.reply.members()
         finally:
             if self._calls.get(request_id) == (key, call):
                 del self._calls[request_id]

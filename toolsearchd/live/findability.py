@@ -6,7 +6,6 @@ Done in slices, beside other work.
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import msgspec
 
@@ -17,13 +16,14 @@ from toolsearchd.index.findability import Finder, HardToFind
 from toolsearchd.index.lexicon import Lexicon
 from toolsearchd.index.ranker import DefaultSearcher
 from toolsearchd.limits import Limits
+from toolsearchd.records import Finding
 from toolsearchd.system.pacing import Slices
 
 _SHOWN_BEFORE = 3
 _GLOB_CHARS = re.compile(r"([*?[])")
 
 
-async def findability(snapshot: Snapshot, lexicon: Lexicon, limits: Limits) -> list[dict[str, Any]]:
+async def findability(snapshot: Snapshot, lexicon: Lexicon, limits: Limits) -> list[Finding]:
     """A finding per tool that is not indexed or hard to find, and one for what was not looked at.
 
     Nothing is kept.
@@ -49,44 +49,44 @@ async def findability(snapshot: Snapshot, lexicon: Lexicon, limits: Limits) -> l
     return found
 
 
-def _not_indexed(snapshot: Snapshot) -> list[dict[str, Any]]:
+def _not_indexed(snapshot: Snapshot) -> list[Finding]:
     index = snapshot.indexes.get("default")
     missing = snapshot.live - index.live if index is not None else ()
     return [
-        {
-            "level": "error",
-            "about": f"{tool.server}/{tool.name}",
-            "message": "no search finds it: its definition could not be read into the index",
-            "mend": "it can be called by its name; the daemon's log says what failed: please report it",
-        }
+        Finding(
+            level="error",
+            about=f"{tool.server}/{tool.name}",
+            message="no search finds it: its definition could not be read into the index",
+            mend="it can be called by its name; the daemon's log says what failed: please report it",
+        )
         for doc in missing
         if (tool := snapshot.tools[doc]) is not None
     ]
 
 
-def _finding(snapshot: Snapshot, source: Source, tool: Tool, hard: HardToFind) -> dict[str, Any]:
+def _finding(snapshot: Snapshot, source: Source, tool: Tool, hard: HardToFind) -> Finding:
     before = [other.public_name for doc in hard.before if (other := snapshot.tools[doc]) is not None]
     place = f"{source.name}/{tool.name}"
     aliases = {_GLOB_CHARS.sub(r"[\1]", place): hard.words or ["a word of yours"]}
-    return {
-        "kind": "hard-to-find",
-        "level": "info",
-        "about": place,
-        "message": "hard to find: its name and description hold no word of its own, and a search for its "
+    return Finding(
+        kind="hard-to-find",
+        level="info",
+        about=place,
+        message="hard to find: its name and description hold no word of its own, and a search for its "
         f"name shows {', '.join(before[:_SHOWN_BEFORE])} and others first",
-        "mend": "its author may describe what sets it apart; until then give it words to be found by: "
+        mend="its author may describe what sets it apart; until then give it words to be found by: "
         f"tools.tool_search.aliases: {msgspec.json.encode(aliases).decode()}",
-        "query": hard.query,
-        "before": before,
-        "words": list(hard.words),
-    }
+        query=hard.query,
+        before=before,
+        words=list(hard.words),
+    )
 
 
-def _rest(count: int) -> dict[str, Any]:
-    return {
-        "kind": "hard-to-find",
-        "level": "info",
-        "about": "catalog",
-        "message": f"{count} more tools share all words of their names with others and were not looked at",
-        "mend": "raise limits.doctor_searches",
-    }
+def _rest(count: int) -> Finding:
+    return Finding(
+        kind="hard-to-find",
+        level="info",
+        about="catalog",
+        message=f"{count} more tools share all words of their names with others and were not looked at",
+        mend="raise limits.doctor_searches",
+    )

@@ -33,6 +33,7 @@ from toolsearchd.protocol.requests import (
     agent_decoder,
     control_decoder,
 )
+from toolsearchd.records import WireRecord
 from toolsearchd.values import representable
 
 _CONTROL_REPLY_BYTES = 64 * 1024 * 1024  # what our clients take: the doctor has a line per odd tool
@@ -52,8 +53,8 @@ def error_frame(request_id: RequestId | None, error: ToolsearchdError) -> bytes:
     return _frame(head | error.as_fields())
 
 
-def event_frame(name: str, fields: dict[str, Any]) -> bytes:
-    return _frame({"op": name, **fields})
+def event_frame(event: WireRecord) -> bytes:
+    return _frame(event.members())
 
 
 def _frame(message: dict[str, Any]) -> bytes:
@@ -103,10 +104,10 @@ class Wire:
         """The request was answered: its id is free again."""
         self._open_bytes -= self._open.pop(request_id, 0)
 
-    def result(self, request_id: RequestId, fields: dict[str, Any]) -> bytes:
+    def result(self, request_id: RequestId, reply: WireRecord) -> bytes:
         """The reply; one that no frame holds is an error instead."""
         self.finish(request_id)
-        frame = _frame({"op": "result", "id": request_id, **fields})
+        frame = _frame({"op": "result", "id": request_id, **reply.members()})
         most = self._max_reply_bytes
         if len(frame) <= most:
             return frame
@@ -173,10 +174,10 @@ class AgentConnection(Wire):
         super().__init__(limits, limits.frame_bytes_before_hello, limits.frame_bytes)
         self._greeted = False
 
-    def welcome(self, fields: dict[str, Any]) -> bytes:
+    def welcome(self, welcome: WireRecord) -> bytes:
         """The hello was accepted: larger frames from now on."""
         self._frames.max_bytes = self._limits.frame_bytes
-        return _frame({"op": "welcome", **fields})
+        return _frame(welcome.members())
 
     def take_rest(self) -> bytes:
         """Bytes after the hello, where the stream goes on as JSON-RPC. No frame is read any more."""

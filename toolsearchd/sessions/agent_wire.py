@@ -23,8 +23,11 @@ from toolsearchd.dispatch.entry import Entry
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.connection import AgentConnection, Refusal, error_frame, event_frame
+from toolsearchd.protocol.events import Event, ProgressMade
+from toolsearchd.protocol.replies import DoorWelcome, SubscribeReply
 from toolsearchd.protocol.requests import (
     EVENTS,
+    PROTOCOL,
     AssembleRequest,
     ByeRequest,
     CallRequest,
@@ -42,6 +45,7 @@ from toolsearchd.protocol.requests import (
     ToolsRequest,
     UseRequest,
 )
+from toolsearchd.records import WireRecord
 from toolsearchd.sessions.session import Session
 from toolsearchd.sessions.sessions import Sessions
 from toolsearchd.system import guard
@@ -111,7 +115,7 @@ class _Conversation:
         if hello is None:
             return
         if hello.mcp and self._serve_mcp is not None:
-            self._stream.send_nowait(self._wire.welcome({"session": "mcp", "protocol": 1}))
+            self._stream.send_nowait(self._wire.welcome(DoorWelcome(protocol=PROTOCOL)))
             await self._serve_mcp(self._stream, self._wire.take_rest(), hello, self._peer)
             return
 
@@ -177,11 +181,11 @@ class _Conversation:
 
     def _answer(self, request: Request) -> None:
         with guarded(f"answering {type(request).__name__}", partial(self._reply, request)):
-            fields = self._fields_for(request)
-            if fields is not None:
-                self._reply(request, fields)
+            reply = self._reply_to(request)
+            if reply is not None:
+                self._reply(request, reply)
 
-    def _fields_for(self, request: Request) -> dict[str, Any] | None:
+    def _reply_to(self, request: Request) -> WireRecord | None:
         """The reply; None where it comes later. Raises what refuses the request."""
         session = self._session
         assert session is not None
@@ -226,8 +230,8 @@ class _Conversation:
                 raise AssertionError(request)
         return None
 
-    def _reply(self, request: Request, reply: dict[str, Any] | ToolsearchdError) -> None:
-        """The one answer to a request: its fields, or what ended it."""
+    def _reply(self, request: Request, reply: WireRecord | ToolsearchdError) -> None:
+        """The one answer to a request: its reply, or what ended it."""
         if isinstance(reply, ToolsearchdError):
             self._stream.send_nowait(self._wire.error(request.id, clean_error(reply)))
         else:
@@ -257,27 +261,26 @@ class _Conversation:
     def _progress_of(self, session: Session, request: CallRequest | UseRequest) -> OnProgress:
         def on_progress(entry: Entry, progress: float, total: float | None, message: str | None) -> None:
             session.notify(
-                "progress",
-                {
-                    "batch": request.id,
-                    "index": entry.index,
-                    "name": entry.name,
-                    "progress": progress,
-                    "total": total,
-                    "message": message,
-                },
+                ProgressMade(
+                    batch=request.id,
+                    index=entry.index,
+                    name=entry.name,
+                    progress=progress,
+                    total=total,
+                    message=message,
+                )
             )
 
         return on_progress
 
-    def _answer_later(self, request: Request, answer: Callable[[], Awaitable[dict[str, Any]]]) -> None:
+    def _answer_later(self, request: Request, answer: Callable[[], Awaitable[WireRecord]]) -> None:
         async def answering() -> None:
             self._reply(request, await answer())
 
         what = f"answering {type(request).__name__}"
         guard.start(self._nursery, what, answering, tell=partial(self._reply, request))
 
-    def _subscribe(self, session: Session, request: SubscribeRequest) -> dict[str, Any]:
+    def _subscribe(self, session: Session, request: SubscribeRequest) -> SubscribeReply:
         unknown = sorted(set(request.events) - set(EVENTS))
         if unknown:
             raise ToolsearchdError(
@@ -285,16 +288,16 @@ class _Conversation:
                 f"no such events: {clipped(', '.join(unknown), 200)}; there are {', '.join(EVENTS)}",
             )
         session.listen(request.events)
-        return session.ping() | {"events": sorted(session.events)}
+        return SubscribeReply(events=sorted(session.events), **session.ping().members())
 
-    def _send_event(self, name: str, fields: dict[str, Any]) -> None:
+    def _send_event(self, event: Event) -> None:
         # An event is dropped, not queued, for a peer that leaves its replies unread.
         if self._stream.outbox_bytes <= self._limits.frame_bytes_before_hello:
-            self._stream.send_nowait(event_frame(name, fields))
+            self._stream.send_nowait(event_frame(event))
 
-    def _ask(self, name: str, fields: dict[str, Any]) -> None:
+    def _ask(self, event: Event) -> None:
         """An event that the agent is to act on: never dropped; who leaves it unread is cut in time."""
-        self._stream.send_nowait(event_frame(name, fields))
+        self._stream.send_nowait(event_frame(event))
 
 
 def _given(request: Request, *fields: str) -> dict[str, Any]:

@@ -13,9 +13,10 @@ import msgspec
 import trio
 
 from toolsearchd.errors import ToolsearchdError
+from toolsearchd.protocol.events import CallCancelled, CallRequested, Event
 from toolsearchd.protocol.framing import ENCODING_ERRORS
 
-Send = Callable[[str, dict[str, Any]], bool]
+Send = Callable[[Event], bool]
 """Sends an event to the agent; False where there is nobody to send it to."""
 
 _MESSAGE_CHARS = 2_000
@@ -45,7 +46,7 @@ class CallBacks:
         the agent gave an error. Cancelled, it tells the agent by `call_cancelled`.
         """
         call = f"c{next(self._numbers)}"
-        if not self._send("call_requested", {"call": call, "name": tool, "arguments": arguments}):
+        if not self._send(CallRequested(call=call, name=tool, arguments=arguments)):
             raise ToolsearchdError(
                 "SERVER_UNAVAILABLE", f"the agent that holds {tool} can't be asked; nothing was sent"
             )
@@ -56,7 +57,7 @@ class CallBacks:
         finally:
             del self._open[call]
             if not waiting.ended.is_set():
-                self._send("call_cancelled", {"call": call})
+                self._send(CallCancelled(call=call))
         if not waiting.ended.is_set():
             raise ToolsearchdError(
                 "INDETERMINATE",
@@ -93,7 +94,7 @@ class CallBacks:
         self._send = _to_nobody  # it holds the session, which holds this
 
 
-def _to_nobody(_event: str, _fields: dict[str, Any]) -> bool:
+def _to_nobody(_event: Event) -> bool:
     return False
 
 

@@ -23,7 +23,9 @@ from toolsearchd.disclosure.gate import clean_error, clean_told
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.connection import ControlConnection, Refusal, event_frame
+from toolsearchd.protocol.control_replies import WatchReply
 from toolsearchd.protocol.requests import ControlRequest, WatchRequest
+from toolsearchd.records import Open, WireRecord
 from toolsearchd.system import guard
 from toolsearchd.system.peer import Peer
 from toolsearchd.system.stream import PeerStalledError, PeerStream
@@ -32,7 +34,7 @@ log = logging.getLogger(__name__)
 
 _LAST_WORDS_S = 1.0  # for what a peer that we let go has not read yet
 
-Answer = Callable[[Any], "dict[str, Any] | Awaitable[dict[str, Any]]"]
+Answer = Callable[[Any], WireRecord | Awaitable[WireRecord]]
 
 
 class ControlWire:
@@ -71,7 +73,7 @@ class ControlWire:
                         elif isinstance(item, WatchRequest):
                             if "watch" not in endings:  # each event is sent once
                                 endings["watch"] = self._watch(stream)
-                            stream.send_nowait(wire.result(item.id, {"watching": True}))
+                            stream.send_nowait(wire.result(item.id, WatchReply(watching=True)))
                         else:
                             assert isinstance(item, ControlRequest)
                             guard.start(
@@ -101,8 +103,8 @@ class ControlWire:
         self, answer: Answer, stream: PeerStream, wire: ControlConnection, request: ControlRequest
     ) -> None:
         answered = answer(request)
-        fields = await answered if inspect.isawaitable(answered) else answered
-        stream.send_nowait(wire.result(request.id, clean_told(fields)))
+        reply = await answered if inspect.isawaitable(answered) else answered
+        stream.send_nowait(wire.result(request.id, _clean(reply)))
 
     def _refuse(
         self, stream: PeerStream, wire: ControlConnection, request: ControlRequest, error: ToolsearchdError
@@ -110,9 +112,14 @@ class ControlWire:
         stream.send_nowait(wire.error(request.id, clean_error(error)))
 
     def _watch(self, stream: PeerStream) -> Callable[[], None]:
-        return self._activity.subscribe(partial(self._send_event, stream, "activity"))
+        return self._activity.subscribe(partial(self._send_event, stream))
 
-    def _send_event(self, stream: PeerStream, name: str, fields: dict[str, Any]) -> None:
+    def _send_event(self, stream: PeerStream, event: WireRecord) -> None:
         # An event is dropped, not queued, for a peer that leaves its replies unread.
         if stream.outbox_bytes <= self._limits.frame_bytes_before_hello:
-            stream.send_nowait(event_frame(name, clean_told(fields)))
+            stream.send_nowait(event_frame(_clean(event)))
+
+
+def _clean(told: WireRecord) -> Open:
+    """As it may be told: others' words may stand in any of it."""
+    return Open(fields=clean_told(told.as_map()))

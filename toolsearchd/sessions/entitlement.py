@@ -17,6 +17,7 @@ from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.live.evaluator import ViewKey
 from toolsearchd.protocol.requests import Hello
+from toolsearchd.records import Finding
 
 DEFAULT_PROFILE = "default"
 ENVIRONMENT = "TOOLSEARCHD_TOOL_DISCLOSURE"
@@ -184,27 +185,27 @@ def _unknown_servers(profile: Profile, servers: Collection[str]) -> list[str]:
     return [server for server in profile.servers if not set(server) & set("*?[") and server not in servers]
 
 
-def profile_findings(profiles: Mapping[str, Profile], servers: Collection[str]) -> list[dict[str, str]]:
+def profile_findings(profiles: Mapping[str, Profile], servers: Collection[str]) -> list[Finding]:
     """What of the profiles has not the effect that was meant."""
-    found: list[dict[str, str]] = []
+    found: list[Finding] = []
     for name, profile in profiles.items():
         found += [
-            {
-                "level": "warning",
-                "about": f"profiles.{name}.servers",
-                "message": f"there is no server {server[:64]!r}: nothing is granted by it",
-                "mend": "`toolsearchctl servers` lists those that there are; a glob needs a `*`",
-            }
+            Finding(
+                level="warning",
+                about=f"profiles.{name}.servers",
+                message=f"there is no server {server[:64]!r}: nothing is granted by it",
+                mend="`toolsearchctl servers` lists those that there are; a glob needs a `*`",
+            )
             for server in _unknown_servers(profile, servers)
         ]
         if profile.dialect is not None and profile.dialect not in DIALECTS:
             found.append(
-                {
-                    "level": "error",
-                    "about": f"profiles.{name}.dialect",
-                    "message": f"no dialect {profile.dialect[:64]!r}: its clients are refused",
-                    "mend": f"there are {', '.join(sorted(DIALECTS))}",
-                }
+                Finding(
+                    level="error",
+                    about=f"profiles.{name}.dialect",
+                    message=f"no dialect {profile.dialect[:64]!r}: its clients are refused",
+                    mend=f"there are {', '.join(sorted(DIALECTS))}",
+                )
             )
     return found
 

@@ -34,8 +34,8 @@ class SessionTools:
         """Whose tools the session's view is to hold: empty where none hide."""
         return self._owner if self.tools.deferred else ""
 
-    async def replace(self, tools: Sequence[dict[str, Any]], key: ViewKey) -> dict[str, Any]:
-        """These are the tools from now on, under the session's `key`; the counts of what that changed.
+    async def replace(self, tools: Sequence[dict[str, Any]], key: ViewKey) -> tuple[int, int]:
+        """These are the tools from now on, under the session's `key`; how many names are new, how many gone.
 
         Raises BAD_ARGUMENTS, and then the ones before stay.
         """
@@ -47,8 +47,7 @@ class SessionTools:
                 self._given = given
                 raise
         before, now = set(map(name_in, given)), set(map(name_in, tools))
-        reply: dict[str, Any] = {"added": len(now - before - {""}), "removed": len(before - now - {""})}
-        return reply | ({"warnings": list(self.tools.warnings)} if self.tools.warnings else {})
+        return len(now - before - {""}), len(before - now - {""})
 
     async def sort(self, key: ViewKey) -> None:
         """Another dialect, or other settings, may hide others of them."""

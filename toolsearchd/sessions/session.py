@@ -12,11 +12,12 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from toolsearchd.calls.account import Account
 from toolsearchd.calls.activity import Activity
 from toolsearchd.calls.approver import Approver
-from toolsearchd.calls.dispatcher import Deliver, Dispatcher
+from toolsearchd.calls.dispatcher import Dispatcher
 from toolsearchd.calls.sender import OnProgress
 from toolsearchd.catalog.model import Tool
 from toolsearchd.disclosure.described import Described
@@ -34,7 +35,10 @@ from toolsearchd.dispatch.shapes import Rules, parse_calls
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.live.evaluator import Evaluator, ViewKey
+from toolsearchd.protocol import replies
+from toolsearchd.protocol.events import ApprovalEnded, CatalogChanged, Event
 from toolsearchd.protocol.requests import Hello
+from toolsearchd.records import Open, WireRecord
 from toolsearchd.sessions.entitlement import Entitlement, ToldModel, check_own_name
 from toolsearchd.sessions.own_tools import SessionTools
 from toolsearchd.system.peer import Peer
@@ -69,7 +73,7 @@ class Session:
         self._told = told
         self._key_of = key_of
         self._own_tools = SessionTools(self.session_id, evaluator, self._ask, limits)
-        self.key, self._choice = key_of(entitlement, told)
+        self.key, self.choice = key_of(entitlement, told)
         self._keyed: tuple[tuple[Entitlement, ToldModel, str], tuple[ViewKey, TierChoice]] | None = None
         self.queue = Queue(limits.queued_entries)
         self.account = Account(limits)
@@ -81,17 +85,17 @@ class Session:
         self._limits = limits
         self._interpreter = DIALECTS[self.key.dialect].interpreter()
         self._described = Described(limits.shown_tools)
-        self._history = self._interpreter.history = SearchHistory(
+        self.history = self._interpreter.history = SearchHistory(
             fruitless=limits.fruitless_searches, remembered=limits.remembered_queries
         )
-        self._held: Assembled | None = None  # the listing this session was given
-        self._opened_at = time.monotonic()
+        self.held: Assembled | None = None  # the listing this session was given
+        self.opened_at = time.monotonic()
         self.options: dict[str, Any] | None = None  # effective, where its dialect has options of its own
         self.searches = 0
         self.calls = 0
         self.events: set[str] = set()  # what it subscribed to
-        self.emit: Callable[[str, dict[str, Any]], None] | None = None  # how its wire sends an event
-        self.ask: Callable[[str, dict[str, Any]], None] | None = None  # … one that is not to be dropped
+        self.emit: Callable[[Event], None] | None = None  # how its wire sends an event
+        self.ask: Callable[[Event], None] | None = None  # … one that is not to be dropped
         self.client_side: Any = None  # its client, as servers ask it for something, where its wire can
 
     # --- what the dispatcher asks ---------------------------------------------------------------
@@ -135,9 +139,9 @@ class Session:
 
     # --- what the agent asks --------------------------------------------------------------------
 
-    def search(self, args: dict[str, Any]) -> dict[str, Any]:
+    def search(self, args: dict[str, Any]) -> Open:
         """The reply in the session's dialect. Raises BAD_ARGUMENTS or TOO_MANY."""
-        return self._stamped(dict(self._search(args).fields))
+        return self._in_its_words(self._search(args).fields)
 
     def _search(self, args: Mapping[str, Any]) -> BridgeAnswer:
         started = time.perf_counter()
@@ -152,12 +156,12 @@ class Session:
             ms=round((time.perf_counter() - started) * 1000, 2),
         )
         if answer.exposes:
-            self.notify("catalog_changed", {"generation": self._evaluator.generation})
+            self.notify(CatalogChanged(generation=self._evaluator.generation))
         return answer
 
-    def describe(self, args: dict[str, Any]) -> dict[str, Any]:
+    def describe(self, args: dict[str, Any]) -> Open:
         """The reply in the session's dialect. Raises BAD_ARGUMENTS or TOO_MANY."""
-        return self._stamped(dict(self._describe(args).fields))
+        return self._in_its_words(self._describe(args).fields)
 
     def _describe(self, args: Mapping[str, Any]) -> BridgeAnswer:
         view = self.view
@@ -176,22 +180,24 @@ class Session:
         key: Hashable,
         tool: str,
         args: Mapping[str, Any],
-        deliver: Deliver,
+        deliver: Callable[[WireRecord | ToolsearchdError], None],
         on_progress: OnProgress | None = None,
     ) -> None:
-        """A model's call of a tool that `assemble` gave, as it came; `deliver` gets `{value, text?}`, once.
+        """A model's call of a tool that `assemble` gave, as it came; `deliver` gets a `UseReply`, once.
 
         `value` is what the model is to be given: a text as it is, anything else as `text` has it, or as JSON.
         A tool that is no bridge tool is called by its name. Raises what refuses the call whole.
         """
         verb = self._interpreter.verbs.get(tool)
         if verb == "search":
-            deliver(self._stamped(self._search(args).told()))
+            deliver(self._used(self._search(args).told()))
         elif verb == "describe":
-            deliver(self._stamped(self._describe(args).told()))
+            deliver(self._used(self._describe(args).told()))
         else:
             calls = self.calls_of(tool, args)
-            self.submit_call(key, calls.args, deliver, on_progress, calls.told)
+            self.submit_call(
+                key, calls.args, deliver, on_progress, lambda reply: self._used(calls.told(reply))
+            )
 
     def calls_of(self, tool: str, args: Mapping[str, Any]) -> BridgeCalls:
         """What the calling tool, or any other by its name, wants run. Raises what refuses it whole."""
@@ -205,11 +211,12 @@ class Session:
         """The dialect's bridge tools: name → what each does."""
         return self._interpreter.verbs
 
-    def explain(self, query: str, tool: str | None) -> dict[str, Any]:
+    def explain(self, query: str, tool: str | None) -> replies.ExplainReply:
         """Raises TOOL_NOT_FOUND for a tool that is not granted."""
         from toolsearchd.disclosure.explanation import explain  # `app` has it loaded after the start
 
-        return self._stamped(explain(self.view, query, tool, limits=self._limits))
+        found = explain(self.view, query, tool, limits=self._limits)
+        return msgspec.convert(found | self._stamp, replies.ExplainReply)
 
     async def assemble(
         self,
@@ -218,7 +225,7 @@ class Session:
         encoding: str | None = None,
         model: str | None = None,
         refresh: bool = False,
-    ) -> dict[str, Any]:
+    ) -> replies.AssembleReply:
         """What the model is to see. The text given before stands until something real changes. Raises
         BAD_ARGUMENTS for a name that is too long."""
         for name, field in ((encoding, "encoding"), (model, "model")):
@@ -229,7 +236,7 @@ class Session:
         key, choice = self._key_under(self.entitlement, told)
         await self._evaluator.prepare(key)
         candidate = await self._evaluator.assembled(key)
-        held = self._held
+        held = self.held
         if (
             held is None
             or refresh
@@ -238,13 +245,13 @@ class Session:
             or self.view.dialect.reevaluates
         ):
             held = candidate
-        self._told, self._held = told, held
+        self._told, self.held = told, held
         self._see(key, choice)
         tools = list(self._own_tools.tools.direct) + held.fields["tools"]
         if shown := self._interpreter.shown(self.view):
             present = set(map(name_in, tools))  # pinned since, or all direct by now
             tools += [tool for tool in shown if name_in(tool) not in present]
-        return self._stamped(held.fields | {"tools": tools})
+        return replies.AssembleReply(**held.fields | {"tools": tools}, **self._stamp)
 
     def stand(self, entitlement: Entitlement) -> None:
         """The config says something else of this session now; what it was given stands till it asks again.
@@ -257,22 +264,24 @@ class Session:
 
     # --- its own tools --------------------------------------------------------------------------
 
-    async def set_tools(self, tools: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    async def set_tools(self, tools: Sequence[dict[str, Any]]) -> replies.ToolsReply:
         """These are the agent's own from now on. Raises BAD_ARGUMENTS, and then the ones before stay."""
-        reply = await self._own_tools.replace(tools, self.key)
+        added, removed = await self._own_tools.replace(tools, self.key)
         self._see(*self._key_under(self.entitlement, self._told))
-        return self._stamped(reply)
+        warnings = list(self._own_tools.tools.warnings) or UNSET
+        return replies.ToolsReply(added=added, removed=removed, warnings=warnings, **self._stamp)
 
-    def call_result(self, call: str, response: Any, error: Any) -> dict[str, Any]:
+    def call_result(self, call: str, response: Any, error: Any) -> replies.CallResultReply:
         """The agent's answer to a call of its own tool; `accepted` is False where nobody waits for it."""
-        return self._stamped({"accepted": self._own_tools.call_backs.answer(call, response, error)})
+        accepted = self._own_tools.call_backs.answer(call, response, error)
+        return replies.CallResultReply(accepted=accepted, **self._stamp)
 
     async def call_own(self, tool: str, arguments: dict[str, Any], *, timeout_s: float) -> dict[str, Any]:
         return await self._own_tools.call_backs.call(tool, arguments, timeout_s=timeout_s)
 
-    def _ask(self, event: str, fields: dict[str, Any]) -> bool:
+    def _ask(self, event: Event) -> bool:
         if self.ask is not None:
-            self.ask(event, fields)
+            self.ask(event)
         return self.ask is not None
 
     def _key_under(self, entitlement: Entitlement, told: ToldModel) -> tuple[ViewKey, TierChoice]:
@@ -287,20 +296,21 @@ class Session:
     def _see(self, key: ViewKey, choice: TierChoice) -> None:
         if key.dialect != self.key.dialect:
             self._interpreter = DIALECTS[key.dialect].interpreter()
-            self._interpreter.history = self._history
-        self.key, self._choice = key, choice
+            self._interpreter.history = self.history
+        self.key, self.choice = key, choice
 
     def submit_call(
         self,
         key: Hashable,
         args: dict[str, Any],
-        deliver: Deliver,
+        deliver: Callable[[WireRecord | ToolsearchdError], None],
         on_progress: OnProgress | None = None,
-        told: Callable[[dict[str, Any]], dict[str, Any]] = lambda reply: reply,
+        told: Callable[[dict[str, Any]], WireRecord] | None = None,
     ) -> None:
-        """Takes a batch under `key`; `deliver` gets the reply as `told` has it, or the error that a bug made
-        of it, once. Raises what refuses it whole."""
-        self._history.note_call()
+        """Takes a batch under `key`; `deliver` gets a `CallReply`'s fields, or what `told` makes of them, or
+        the error that a bug made, once. Raises what refuses it whole."""
+        told = told or self._in_its_words
+        self.history.note_call()
         requests = parse_calls(
             args,
             max_entries=self._limits.entries_per_call,
@@ -309,10 +319,10 @@ class Session:
         )
         self.calls += len(requests)
 
-        def deliver_stamped(reply: dict[str, Any] | ToolsearchdError) -> None:
-            deliver(reply if isinstance(reply, ToolsearchdError) else self._stamped(told(reply)))
+        def deliver_told(reply: dict[str, Any] | ToolsearchdError) -> None:
+            deliver(reply if isinstance(reply, ToolsearchdError) else told(reply))
 
-        self._dispatcher.submit(self, key, requests, deliver_stamped, on_progress)
+        self._dispatcher.submit(self, key, requests, deliver_told, on_progress)
 
     def _properties_of(self, name: str) -> frozenset[str] | None:
         """The names of a tool's top-level arguments; None where it is unknown."""
@@ -321,13 +331,14 @@ class Session:
         tool = self.view.tool_named(name) or self.view.resolve(name)
         return None if tool is None else property_names(tool.definition)
 
-    def stop(self, key: Hashable | None = None) -> dict[str, Any]:
+    def stop(self, key: Hashable | None = None) -> replies.StopReply:
         """Raises UNKNOWN_BATCH. When it returns nothing more of the stopped batches will start."""
-        return self._stamped(dict(self._dispatcher.stop(self, key)))
+        counts = self._dispatcher.stop(self, key)
+        return replies.StopReply(interrupted=counts["interrupted"], running=counts["running"], **self._stamp)
 
-    def resolve(self, handle: str, offset: int = 0, limit: int | None = None) -> dict[str, Any]:
+    def resolve(self, handle: str, offset: int = 0, limit: int | None = None) -> replies.ResolveReply:
         """A piece of a result that was too long for its reply. Raises UNKNOWN_HANDLE, BAD_ARGUMENTS."""
-        return self._stamped(self._dispatcher.resolve(self, handle, offset, limit))
+        return replies.ResolveReply(**self._dispatcher.resolve(self, handle, offset, limit), **self._stamp)
 
     def listen(self, events: Iterable[str]) -> None:
         """Events that it is sent from now on."""
@@ -344,41 +355,21 @@ class Session:
             self._approver.unlisten(self)
         return self._has_form
 
-    def decide(self, approval: str, decision: ApprovalAnswer) -> dict[str, Any]:
+    def decide(self, approval: str, decision: ApprovalAnswer) -> replies.DecideReply:
         """Its own user interface answers one of its prompts. Raises NOT_ALLOWED, UNKNOWN_APPROVAL, STALE."""
-        return self._stamped(self._approver.decide_as(self, approval, decision))
+        decided = self._approver.decide_as(self, approval, decision)
+        return replies.DecideReply(**decided.members(), **self._stamp)
 
-    def ping(self) -> dict[str, Any]:
-        return self._stamped({})
+    def ping(self) -> replies.Stamped:
+        return replies.Stamped(**self._stamp)
 
-    def notify(self, event: str, fields: dict[str, Any]) -> None:
+    def notify(self, event: Event) -> None:
         """Sends an event that it subscribed to; any other is not for it."""
-        heard = "approval_requested" if event == "approval_ended" else event
+        heard = "approval_requested" if isinstance(event, ApprovalEnded) else event.op
         if self.emit is not None and heard in self.events:
-            self.emit(event, fields)
+            self.emit(event)
 
-    # --- what people ask ------------------------------------------------------------------------
-
-    def summary(self) -> dict[str, Any]:
-        held = self._held
-        return {
-            "session": self.session_id,
-            "client": self.client,
-            "pid": self.peer.pid,
-            "cwd": self.hello.cwd or "",
-            "profile": self.profile,
-            "dialect": self.key.dialect,
-            "tier": held.fields["tier"] if held else None,
-            "listing_form": held.fields["listing_form"] if held else None,
-            "why": f"{held.why if held else 'has not asked for its tools yet'} ({self._choice.why})",
-            "open": len(self.queue.batches),
-            "outstanding_bytes": self.account.outstanding,
-            "unread_bytes": self.account.unread(),
-            "uptime_s": round(time.monotonic() - self._opened_at, 1),
-            "searches": self.searches,
-            "searches_without_call": self._history.without_call,
-            "calls": self.calls,
-        }
+    # --- its end ----------------------------------------------------------------------------------
 
     def fall_silent(self) -> None:
         """Its agent sends nothing more and reads on: what only the agent could answer is not waited for."""
@@ -389,11 +380,18 @@ class Session:
     def close(self) -> None:
         """The peer is gone: what waits is interrupted, what runs goes on to its end, unheard."""
         self.emit = self.ask = self.client_side = None
-        self._held = None
+        self.held = None
         self._own_tools.close()
         self._dispatcher.leave(self)
 
-    def _stamped(self, fields: dict[str, Any]) -> dict[str, Any]:
-        fields["generation"] = self._evaluator.generation
-        fields["listing_stale"] = self._held is not None and self._evaluator.is_stale(self.key, self._held)
-        return fields
+    @property
+    def _stamp(self) -> dict[str, Any]:
+        stale = self.held is not None and self._evaluator.is_stale(self.key, self.held)
+        return {"generation": self._evaluator.generation, "listing_stale": stale}
+
+    def _used(self, told: dict[str, Any]) -> replies.UseReply:
+        return replies.UseReply(**told, **self._stamp)
+
+    def _in_its_words(self, fields: Mapping[str, Any]) -> Open:
+        """A reply in the shape that its dialect, or the dispatcher, gave it."""
+        return Open(fields={**fields, **self._stamp})

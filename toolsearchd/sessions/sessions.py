@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from toolsearchd import __version__
 from toolsearchd.calls.activity import Activity
@@ -20,7 +22,11 @@ from toolsearchd.disclosure.manifest import Manifest
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.live.evaluator import Evaluator
+from toolsearchd.protocol.control_replies import SessionSummary, StopSessionsReply
+from toolsearchd.protocol.events import Event
+from toolsearchd.protocol.replies import SessionLimits, Welcome
 from toolsearchd.protocol.requests import PROTOCOL, Hello
+from toolsearchd.records import Open
 from toolsearchd.sessions.entitlement import Entitlement, ToldModel, checked_hello, entitlement_of, key_of
 from toolsearchd.sessions.session import Session
 from toolsearchd.system.guard import guarded
@@ -115,42 +121,45 @@ class Sessions:
         self._open.pop(session.session_id, None)
         self._activity.publish("disconnected", session=session.session_id, client=session.client)
 
-    def welcome(self, session: Session) -> dict[str, Any]:
+    def welcome(self, session: Session) -> Open:
+        """The fields of a `Welcome`, clean: the client's words may stand in it."""
         limits = self._limits
-        options = {} if session.options is None else {"options": session.options}
-        welcome: dict[str, Any] = {
-            "session": session.session_id,
-            "protocol": PROTOCOL,
-            "version": __version__,
-            "generation": self._evaluator.generation,
-            "profile": session.profile,
-            "dialect": session.key.dialect,
-            **options,
-            **({"warnings": session.warnings} if session.warnings else {}),
-            "limits": {
-                "frame_bytes": limits.frame_bytes,
-                "open_requests": limits.open_requests,
-                "queries_per_search": limits.queries_per_search,
-                "names_per_describe": limits.names_per_describe,
-                "entries_per_call": limits.entries_per_call,
-            },
-        }
-        return clean_told(welcome)  # type: ignore[no-any-return]
+        welcome = Welcome(
+            session=session.session_id,
+            protocol=PROTOCOL,
+            version=__version__,
+            generation=self._evaluator.generation,
+            profile=session.profile,
+            dialect=session.key.dialect,
+            options=UNSET if session.options is None else session.options,
+            warnings=session.warnings or UNSET,
+            limits=SessionLimits(
+                frame_bytes=limits.frame_bytes,
+                open_requests=limits.open_requests,
+                queries_per_search=limits.queries_per_search,
+                names_per_describe=limits.names_per_describe,
+                entries_per_call=limits.entries_per_call,
+            ),
+        )
+        return Open(fields=clean_told(welcome.as_map()))
 
-    def broadcast(self, event: str, fields: dict[str, Any]) -> None:
+    def summaries(self) -> list[SessionSummary]:
+        return [_summary(session) for session in self]
+
+    def broadcast(self, event: Event) -> None:
         for session in self:
             with guarded("telling a session"):
-                session.notify(event, fields)
+                session.notify(event)
 
-    def stop_all(self, session_id: str | None = None) -> dict[str, int]:
+    def stop_all(self, session_id: str | None = None) -> StopSessionsReply:
         """Stops one session's work, or all. Raises UNKNOWN_SESSION."""
         sessions = [self.named(session_id)] if session_id is not None else list(self)
-        totals = {"sessions": len(sessions), "interrupted": 0, "running": 0}
-        for session in sessions:
-            counts = session.stop()
-            totals["interrupted"] += counts["interrupted"]
-            totals["running"] += counts["running"]
-        return totals
+        stopped = [session.stop() for session in sessions]
+        return StopSessionsReply(
+            sessions=len(sessions),
+            interrupted=sum(one.interrupted for one in stopped),
+            running=sum(one.running for one in stopped),
+        )
 
     def config_changed(self) -> None:
         """Profiles may say something else now: every session stands as the new ones say."""
@@ -164,3 +173,25 @@ class Sessions:
 
 def _tell_kept(session: Session, error: ToolsearchdError) -> None:
     log.warning("%s (%s) keeps its old profile: %s", session.session_id, session.client, error)
+
+
+def _summary(session: Session) -> SessionSummary:
+    held = session.held
+    return SessionSummary(
+        session=session.session_id,
+        client=session.client,
+        pid=session.peer.pid,
+        cwd=session.hello.cwd or "",
+        profile=session.profile,
+        dialect=session.key.dialect,
+        tier=held.fields["tier"] if held else None,
+        listing_form=held.fields["listing_form"] if held else None,
+        why=f"{held.why if held else 'has not asked for its tools yet'} ({session.choice.why})",
+        open=len(session.queue.batches),
+        outstanding_bytes=session.account.outstanding,
+        unread_bytes=session.account.unread(),
+        uptime_s=round(time.monotonic() - session.opened_at, 1),
+        searches=session.searches,
+        searches_without_call=session.history.without_call,
+        calls=session.calls,
+    )

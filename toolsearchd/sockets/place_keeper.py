@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 import trio
 
 from toolsearchd.errors import ToolsearchdError
+from toolsearchd.records import Finding
 from toolsearchd.sockets.listener import Listener
 from toolsearchd.sockets.runtime_dir import RuntimeDir
 from toolsearchd.system.claim import Claim
@@ -49,15 +50,15 @@ class PlaceKeeper:
         self._state.release()
         self._runtime_dir.release()
 
-    def findings(self) -> list[dict[str, str]]:
+    def findings(self) -> list[Finding]:
         """What is wrong with the places now, for `status` and `doctor`."""
         return [
-            {
-                "level": "error",
-                "about": about,
-                "message": problem,
-                "mend": "remove what is in the way, or mend owner and mode; it is tried again every second",
-            }
+            Finding(
+                level="error",
+                about=about,
+                message=problem,
+                mend="remove what is in the way, or mend owner and mode; it is tried again every second",
+            )
             for about, problem in self._problems.items()
         ]
 

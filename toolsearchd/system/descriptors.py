@@ -10,6 +10,7 @@ import resource
 import msgspec
 
 from toolsearchd.limits import Limits
+from toolsearchd.records import Finding
 
 # An idle daemon holds 25: loop, signals, both directories and locks, journal, sockets, reserves, inotify,
 # worker. The rest is for what comes and goes: files that are read, hooks, a start's pipes, remote servers.
@@ -29,7 +30,7 @@ def raise_soft_limit(limits: Limits) -> int:
     return soft
 
 
-def fit(limits: Limits, soft: int) -> tuple[Limits, list[dict[str, str]]]:
+def fit(limits: Limits, soft: int) -> tuple[Limits, list[Finding]]:
     """`limits` with `sessions` and `started_servers` lowered to what `soft` descriptors hold, and a finding
     that says so where they were; `soft` below 0 is without end."""
     wanted = OWN + PER_SESSION * limits.sessions + PER_SERVER * limits.started_servers
@@ -40,12 +41,12 @@ def fit(limits: Limits, soft: int) -> tuple[Limits, list[dict[str, str]]]:
     most = max(free - PER_SERVER * limits.started_servers, free // 4)
     sessions = max(1, min(limits.sessions, most // PER_SESSION))
     servers = max(1, min(limits.started_servers, (free - PER_SESSION * sessions) // PER_SERVER))
-    finding = {
-        "level": "warning",
-        "about": "RLIMIT_NOFILE",
-        "message": f"only {soft} file descriptors are allowed: {sessions} sessions (limits.sessions says "
+    finding = Finding(
+        level="warning",
+        about="RLIMIT_NOFILE",
+        message=f"only {soft} file descriptors are allowed: {sessions} sessions (limits.sessions says "
         f"{limits.sessions}) and {servers} started servers (limits.started_servers says "
         f"{limits.started_servers}) fit",
-        "mend": f"allow {wanted}: LimitNOFILE= in the unit, or `ulimit -n` before the start",
-    }
+        mend=f"allow {wanted}: LimitNOFILE= in the unit, or `ulimit -n` before the start",
+    )
     return msgspec.structs.replace(limits, sessions=sessions, started_servers=servers), [finding]

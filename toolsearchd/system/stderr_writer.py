@@ -16,6 +16,8 @@ import sys
 import threading
 import time
 
+from toolsearchd.records import Finding
+
 LINES = 500  # that wait: a start with every server failing writes a hundred …
 LINE_CHARS = 16_384  # … and a traceback through the daemon has 5,000: 8 MiB at most, when nobody reads
 FLUSH_S = 1.0  # at the end, for a reader that is merely slow
@@ -55,17 +57,17 @@ class StderrWriter:
         while self._lines.unfinished_tasks and time.monotonic() < deadline:
             time.sleep(0.005)
 
-    def findings(self) -> list[dict[str, str]]:
+    def findings(self) -> list[Finding]:
         """For `status` and `doctor`."""
         if not self.dropped:
             return []
         return [
-            {
-                "level": "warning",
-                "about": "stderr",
-                "message": f"{self.dropped} lines of the log were dropped: nobody read the daemon's stderr",
-                "mend": "start the daemon with its stderr in a file or the journal",
-            }
+            Finding(
+                level="warning",
+                about="stderr",
+                message=f"{self.dropped} lines of the log were dropped: nobody read the daemon's stderr",
+                mend="start the daemon with its stderr in a file or the journal",
+            )
         ]
 
     def _write_all(self) -> None:

@@ -14,6 +14,7 @@ from toolsearchd.catalog.naming import keeps
 from toolsearchd.config.model import ServerSpec
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
+from toolsearchd.protocol.control_replies import EntryOrigin, ServerStatus
 from toolsearchd.system import guard
 from toolsearchd.upstream.elicitation import ElicitedClient
 from toolsearchd.upstream.listing import ServerListing, listed_by, sift
@@ -115,7 +116,7 @@ class Fleet:
             spec_digest=spec.digest,
         )
 
-    def status(self) -> list[dict[str, Any]]:
+    def status(self) -> list[ServerStatus]:
         return [self._status_of(spec) for spec in self._desired]
 
     def restart(self, name: str) -> None:
@@ -276,27 +277,27 @@ class Fleet:
         finally:
             member.ended.set()
 
-    def _status_of(self, spec: ServerSpec) -> dict[str, Any]:
+    def _status_of(self, spec: ServerSpec) -> ServerStatus:
         member = self._members.get(spec.name)
         if member is not None and member.upstream is not None:
             return member.upstream.status()
         source = member.source() if member else None
-        return {
-            "name": spec.name,
-            "state": source.state if source else "starting",
-            "reason": source.reason if source else "starting",
-            "transport": spec.transport,
-            "pid": None,
-            "tools": 0,
-            "in_flight": 0,
-            "restarts": 0,
-            "last_error": "",
-            "stderr_tail": [],
-            "junk_lines": 0,
-            "first_junk": "",
-            "next_retry_s": None,
-            "origins": msgspec.to_builtins(spec.origins),
-        }
+        return ServerStatus(
+            name=spec.name,
+            state=source.state if source else "starting",
+            reason=source.reason if source else "starting",
+            transport=spec.transport,
+            pid=None,
+            tools=0,
+            in_flight=0,
+            restarts=0,
+            last_error="",
+            stderr_tail=[],
+            junk_lines=0,
+            first_junk="",
+            next_retry_s=None,
+            origins=msgspec.convert(spec.origins, list[EntryOrigin], from_attributes=True),
+        )
 
 
 def _must_replace(old: ServerSpec, new: ServerSpec) -> bool:

@@ -21,6 +21,7 @@ from toolsearchd.config.secret_values import secrets_of
 from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
+from toolsearchd.protocol.control_replies import EntryOrigin, ServerStatus
 from toolsearchd.system.guard import guarded
 from toolsearchd.system.signal import Signal
 from toolsearchd.upstream.backoff import Backoff, Breaker
@@ -128,29 +129,29 @@ class Upstream:
             spec_digest=self.spec.digest,
         )
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> ServerStatus:
         now = trio.current_time()
         connection = self._connection
-        return {
-            "name": self.spec.name,
-            "state": self.state,
-            "reason": self.reason,
-            "transport": self.spec.transport,
-            "pid": self._process.pid if self._process else None,
-            "tools": len(self._kept.sifted(self.spec).kept),
-            "protocol": connection.protocol if connection else "",
-            "server_info": plain_line(self._secrets.hidden(connection.server_info)) if connection else "",
-            "in_flight": self.calls.in_flight,
-            "queued": self.calls.slots.waiting,
-            "restarts": max(0, self.starts - 1),
-            "last_error": self.last_error,
-            "stderr_tail": self._said.tail(20),
-            "junk_lines": self._said.reader.junk,
-            "first_junk": self._said.first_junk(),
-            "next_retry_s": round(max(0.0, self._retry_at - now), 1) if self._retry_at else None,
-            "breaker_open_s": round(self.calls.breaker.opens_for_s(now), 1),
-            "origins": msgspec.to_builtins(self.spec.origins),
-        }
+        return ServerStatus(
+            name=self.spec.name,
+            state=self.state,
+            reason=self.reason,
+            transport=self.spec.transport,
+            pid=self._process.pid if self._process else None,
+            tools=len(self._kept.sifted(self.spec).kept),
+            protocol=connection.protocol if connection else "",
+            server_info=plain_line(self._secrets.hidden(connection.server_info)) if connection else "",
+            in_flight=self.calls.in_flight,
+            queued=self.calls.slots.waiting,
+            restarts=max(0, self.starts - 1),
+            last_error=self.last_error,
+            stderr_tail=self._said.tail(20),
+            junk_lines=self._said.reader.junk,
+            first_junk=self._said.first_junk(),
+            next_retry_s=round(max(0.0, self._retry_at - now), 1) if self._retry_at else None,
+            breaker_open_s=round(self.calls.breaker.opens_for_s(now), 1),
+            origins=msgspec.convert(self.spec.origins, list[EntryOrigin], from_attributes=True),
+        )
 
     def update(self, spec: ServerSpec) -> None:
         """Other keys of the same server: nothing is restarted."""

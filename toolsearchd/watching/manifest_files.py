@@ -6,6 +6,7 @@ import logging
 from pathlib import Path
 
 from toolsearchd.disclosure.manifest import Manifest, decode_manifest, shipped_manifests
+from toolsearchd.records import Finding
 from toolsearchd.system.files import UnreadableError
 from toolsearchd.watching.files import read_config
 
@@ -36,15 +37,15 @@ class ManifestFiles:
                 log.warning("%s: %s; it is ignored", path, problem)
         return self._all
 
-    def findings(self) -> list[dict[str, str]]:
+    def findings(self) -> list[Finding]:
         self.current()
         return [
-            {
-                "level": "error",
-                "about": str(path),
-                "message": problem,
-                "mend": "mend the file; the next session goes by it",
-            }
+            Finding(
+                level="error",
+                about=str(path),
+                message=problem,
+                mend="mend the file; the next session goes by it",
+            )
             for path, problem in self._problems.items()
         ]
 

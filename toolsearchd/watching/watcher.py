@@ -31,6 +31,7 @@ from toolsearchd.config.sources import FORMATS, Format, format_of
 from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.index.lexicon import Lexicon
+from toolsearchd.protocol.control_replies import ReadConfig
 from toolsearchd.system.signal import Signal
 from toolsearchd.watching.client_file import ClientFile
 from toolsearchd.watching.files import WatchPoints, watch_points
@@ -94,17 +95,17 @@ class Watcher:
             found.append(self._watch_problem)
         return (*found, *self.desired.problems)
 
-    def files(self) -> list[dict[str, Any]]:
+    def files(self) -> list[ReadConfig]:
         """For `status`: each source file, how many servers it names, what is wrong with it. `inert`: entries
         of projects, which start nothing while nobody named the file."""
         return [
-            {
-                "file": str(source.file.path),
-                "format": source.format.name,
-                "servers": len(source.file.value.servers),
-                "inert": source.file.value.inert,
-                "error": source.file.error,
-            }
+            ReadConfig(
+                file=str(source.file.path),
+                format=source.format.name,
+                servers=len(source.file.value.servers),
+                inert=source.file.value.inert,
+                error=source.file.error,
+            )
             for source in self._sources.values()
             if source.named or source.file.is_known or source.file.error
         ]
@@ -377,7 +378,7 @@ def check_config(config_file: Path, state_dir: Path) -> tuple[str, list[Problem]
     watcher = Watcher(config_file, environ=os.environ, memory=memory, log_problems=False)
     watcher.load_now()
     absent = "" if config_file.exists() or watcher.refusal() else ": not there, every key has its default"
-    sources = (f"source {file['file']} ({file['format']}): {file['servers']}" for file in watcher.files())
+    sources = (f"source {file.file} ({file.format}): {file.servers}" for file in watcher.files())
     servers = ", ".join(spec.name for spec in watcher.desired.servers) or "none"
     said = (f"config {config_file}{absent}", *sources, f"servers: {servers}")
     comments = "".join(f"# {plain_line(line)}\n" for line in said)
