@@ -17,7 +17,7 @@ class WireRecord(msgspec.Struct, frozen=True, kw_only=True):
     UNSET is not there."""
 
     def members(self) -> dict[str, Any]:
-        """Its map, one level deep: what it holds are records still."""
+        """A fresh map of it, one level deep: what it holds are records still."""
         config = self.__struct_config__
         found: dict[str, Any] = {} if config.tag_field is None else {config.tag_field: config.tag}
         for name in self.__struct_fields__:
@@ -61,7 +61,7 @@ class Open(WireRecord, frozen=True):
     fields: dict[str, Any]
 
     def members(self) -> dict[str, Any]:
-        return self.fields
+        return dict(self.fields)
 
 
 class Finding(WireRecord, frozen=True):

@@ -22,9 +22,9 @@ from toolsearchd.doors.watches import Watches
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.events import Event
-from toolsearchd.protocol.replies import AssembleReply, DecideReply, StopReply
+from toolsearchd.protocol.replies import AssembleReply, DecideReply, OwnWords, StopReply
 from toolsearchd.protocol.requests import Hello
-from toolsearchd.records import Open, WireRecord
+from toolsearchd.records import WireRecord
 from toolsearchd.system.guard import guarded
 
 
@@ -50,8 +50,8 @@ class DoorSession(Protocol):
     def bridge(self) -> Mapping[str, Verb]:
         """The bridge tools of its dialect: name → `search`, `describe` or `call`."""
 
-    def search(self, args: dict[str, Any]) -> Open: ...
-    def describe(self, args: dict[str, Any]) -> Open: ...
+    def search(self, args: dict[str, Any]) -> OwnWords: ...
+    def describe(self, args: dict[str, Any]) -> OwnWords: ...
     async def assemble(self, *, refresh: bool = False) -> AssembleReply: ...
     def calls_of(self, name: str, args: dict[str, Any]) -> BridgeCalls:
         """What a bridge tool that calls, or any other tool, wants run with these arguments."""

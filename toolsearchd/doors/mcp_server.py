@@ -255,9 +255,9 @@ class McpSession:
             found = session.search(arguments)
             if "call" not in session.bridge.values():
                 self._changed.set()  # what it found stands among the tools from now on
-            return reply_result(found.fields)
+            return reply_result(found.members())
         if verb == "describe":
-            return reply_result(session.describe(arguments).fields)
+            return reply_result(session.describe(arguments).members())
         if verb is None:
             view = session.view
             if self._names is None or self._names.view is not view:

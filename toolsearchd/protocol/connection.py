@@ -107,7 +107,9 @@ class Wire:
     def result(self, request_id: RequestId, reply: WireRecord) -> bytes:
         """The reply; one that no frame holds is an error instead."""
         self.finish(request_id)
-        frame = _frame({"op": "result", "id": request_id, **reply.members()})
+        members = reply.members()
+        members["op"], members["id"] = "result", request_id
+        frame = _frame(members)
         most = self._max_reply_bytes
         if len(frame) <= most:
             return frame

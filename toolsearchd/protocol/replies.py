@@ -76,6 +76,15 @@ class Stamped(WireRecord, frozen=True):
     listing_stale: bool  # another `assemble` would give another listing
 
 
+class OwnWords(Stamped, frozen=True):
+    """A reply whose fields are in the words of a dialect, or were made where the shape is known."""
+
+    fields: dict[str, Any]
+
+    def members(self) -> dict[str, Any]:
+        return {**self.fields, "generation": self.generation, "listing_stale": self.listing_stale}
+
+
 class AssembleReply(Stamped, frozen=True):
     """What the model is to see."""
 

@@ -38,7 +38,7 @@ from toolsearchd.live.evaluator import Evaluator, ViewKey
 from toolsearchd.protocol import replies
 from toolsearchd.protocol.events import ApprovalEnded, CatalogChanged, Event
 from toolsearchd.protocol.requests import Hello
-from toolsearchd.records import Open, WireRecord
+from toolsearchd.records import WireRecord
 from toolsearchd.sessions.entitlement import Entitlement, ToldModel, check_own_name
 from toolsearchd.sessions.own_tools import SessionTools
 from toolsearchd.system.peer import Peer
@@ -139,7 +139,7 @@ class Session:
 
     # --- what the agent asks --------------------------------------------------------------------
 
-    def search(self, args: dict[str, Any]) -> Open:
+    def search(self, args: dict[str, Any]) -> replies.OwnWords:
         """The reply in the session's dialect. Raises BAD_ARGUMENTS or TOO_MANY."""
         return self._in_its_words(self._search(args).fields)
 
@@ -159,7 +159,7 @@ class Session:
             self.notify(CatalogChanged(generation=self._evaluator.generation))
         return answer
 
-    def describe(self, args: dict[str, Any]) -> Open:
+    def describe(self, args: dict[str, Any]) -> replies.OwnWords:
         """The reply in the session's dialect. Raises BAD_ARGUMENTS or TOO_MANY."""
         return self._in_its_words(self._describe(args).fields)
 
@@ -183,20 +183,20 @@ class Session:
         deliver: Callable[[WireRecord | ToolsearchdError], None],
         on_progress: OnProgress | None = None,
     ) -> None:
-        """A model's call of a tool that `assemble` gave, as it came; `deliver` gets a `UseReply`, once.
+        """A model's call of a tool that `assemble` gave, as it came; `deliver` gets the reply, once.
 
         `value` is what the model is to be given: a text as it is, anything else as `text` has it, or as JSON.
         A tool that is no bridge tool is called by its name. Raises what refuses the call whole.
         """
         verb = self._interpreter.verbs.get(tool)
         if verb == "search":
-            deliver(self._used(self._search(args).told()))
+            deliver(self._in_its_words(self._search(args).told()))
         elif verb == "describe":
-            deliver(self._used(self._describe(args).told()))
+            deliver(self._in_its_words(self._describe(args).told()))
         else:
             calls = self.calls_of(tool, args)
             self.submit_call(
-                key, calls.args, deliver, on_progress, lambda reply: self._used(calls.told(reply))
+                key, calls.args, deliver, on_progress, lambda reply: self._in_its_words(calls.told(reply))
             )
 
     def calls_of(self, tool: str, args: Mapping[str, Any]) -> BridgeCalls:
@@ -389,9 +389,7 @@ class Session:
         stale = self.held is not None and self._evaluator.is_stale(self.key, self.held)
         return {"generation": self._evaluator.generation, "listing_stale": stale}
 
-    def _used(self, told: dict[str, Any]) -> replies.UseReply:
-        return replies.UseReply(**told, **self._stamp)
-
-    def _in_its_words(self, fields: Mapping[str, Any]) -> Open:
-        """A reply in the shape that its dialect, or the dispatcher, gave it."""
-        return Open(fields={**fields, **self._stamp})
+    def _in_its_words(self, fields: dict[str, Any]) -> replies.OwnWords:
+        """A reply as its dialect, or the dispatcher, has it."""
+        stale = self.held is not None and self._evaluator.is_stale(self.key, self.held)
+        return replies.OwnWords(self._evaluator.generation, stale, fields)
