@@ -9,25 +9,44 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import trio
 
-from toolsearchd.client import (
+from toolsearchd.client_wire import (
     MAX_FRAME_BYTES,
     READ_SIZE,
-    Reply,
     ended,
     given,
     hello_message,
     no_daemon,
     not_ours,
-    raise_if_error,
     silent,
     socket_path,
 )
 from toolsearchd.endpoint import GREETING_S, RefusedError, dial, peer_pid
 from toolsearchd.errors import ToolsearchdError
+from toolsearchd.protocol.events import CallCancelled, CallRequested, Event
 from toolsearchd.protocol.framing import FrameDecoder, encode_frame
+from toolsearchd.protocol.received import Received, ReplyT
+from toolsearchd.protocol.replies import (
+    REPLIES,
+    AssembleReply,
+    CallReply,
+    CallResultReply,
+    DecideReply,
+    DescribeReply,
+    ExplainReply,
+    OwnWords,
+    ResolveReply,
+    SearchReply,
+    Stamped,
+    StopReply,
+    SubscribeReply,
+    ToolsReply,
+    UseReply,
+    Welcome,
+)
+from toolsearchd.protocol.requests import RequestId
+from toolsearchd.records import Open, WireRecord
 
 RECONNECT_S = 5.0  # between tries at most, with jitter, so that many agents do not come back at once
 _DIAL_S = 0.02  # between tries while the daemon's queue of connections is full
@@ -61,17 +80,17 @@ class AsyncClient:
         self._stream: trio.SocketStream | None = None
         self._frames = FrameDecoder(MAX_FRAME_BYTES)
         self._ids = itertools.count(1)
-        self._waiting: dict[int, tuple[trio.Event, list[Reply]]] = {}
+        self._waiting: dict[RequestId, tuple[trio.Event, list[Received]]] = {}
         self._subscribed: list[str] = []
         self._tools: list[dict[str, Any]] | None = None  # set since the hello
         self._sending = trio.CapacityLimiter(1)
         self._back = trio.Event()  # set once there is a session again
-        self._events_in, self.events = trio.open_memory_channel[Reply](256)
+        self._events_in, self.events = trio.open_memory_channel[Event | Open](256)
         self.dropped_events = 0
         self.closed = trio.Event()
         self._failure: ToolsearchdError | None = None  # why it will never be back
         self.fresh = True
-        self.welcome: Reply = {}
+        self.welcome: Welcome
 
     @classmethod
     @asynccontextmanager
@@ -111,12 +130,87 @@ class AsyncClient:
         if failure is not None:
             raise failure
 
-    async def request(self, op: str, **fields: Any) -> Reply:
-        """One request. Cancelling the wait leaves the request running; `stop` is what stops a call."""
+    async def request(self, op: str, **fields: Any) -> WireRecord:
+        """One request. Cancelling the wait leaves the request running; `stop` is what stops a call. The
+        operations' own methods say of which kind the reply is."""
+        return (await self._wait(op, fields)).result(op, REPLIES)
+
+    async def ping(self) -> Stamped:
+        """Raises NO_DAEMON where the answer does not come at once; the connection stays."""
+        if self._stream is None:
+            await self._wait_back()
+        with trio.move_on_after(GREETING_S):
+            return await self._ask(Stamped, "ping")
+        raise silent(self._path, _listener_of(self._stream), GREETING_S)
+
+    async def assemble(self, *, refresh: bool = False, **fields: Any) -> AssembleReply:
+        """What a model is given: see the protocol's `assemble`."""
+        if self._stream is None:
+            await self._wait_back()
+        session = self.welcome
+        reply = await self._ask(AssembleReply, "assemble", refresh=refresh, **given(**fields))
+        self.fresh = self.fresh and session is not self.welcome
+        return reply
+
+    async def search(self, queries: Sequence[str], limit: int | None = None) -> SearchReply | OwnWords:
+        """`OwnWords` where the session's dialect has a shape of its own."""
+        received = await self._wait("search", {"queries": list(queries), **given(limit=limit)})
+        return received.found(SearchReply)
+
+    async def describe(self, names: Sequence[str]) -> DescribeReply | OwnWords:
+        """`OwnWords` where the session's dialect has a shape of its own."""
+        return (await self._wait("describe", {"names": list(names)})).found(DescribeReply)
+
+    async def explain(self, query: str, tool: str | None = None) -> ExplainReply:
+        return await self._ask(ExplainReply, "explain", query=query, **given(tool=tool))
+
+    async def call(self, calls: Sequence[dict[str, Any]]) -> CallReply:
+        return await self._ask(CallReply, "call", calls=list(calls))
+
+    async def use(self, tool: str, arguments: dict[str, Any]) -> UseReply:
+        """A model's call of a tool that `assemble` gave; the reply's `text` or `value` is for the model."""
+        return await self._ask(UseReply, "use", tool=tool, arguments=arguments)
+
+    async def set_tools(self, tools: Sequence[dict[str, Any]]) -> ToolsReply:
+        """The agent's own tools from now on, after a reconnect too."""
+        reply = await self._ask(ToolsReply, "tools", tools=list(tools))
+        self._tools = list(tools)
+        return reply
+
+    async def call_result(self, call: str, **outcome: Any) -> CallResultReply:
+        """What became of a `call_requested`: `response=` or `error=`. `run_tool` does it by itself."""
+        return await self._ask(CallResultReply, "call_result", call=call, **outcome)
+
+    async def stop(self, batch: int | str | None = None) -> StopReply:
+        return await self._ask(StopReply, "stop", **given(batch=batch))
+
+    async def resolve(self, handle: str, offset: int = 0, limit: int | None = None) -> ResolveReply:
+        """Reads on in a result that was too long for its reply: `text`, and `next_offset` where more is."""
+        return await self._ask(ResolveReply, "resolve", handle=handle, offset=offset, **given(limit=limit))
+
+    async def subscribe(self, events: Sequence[str]) -> SubscribeReply:
+        """After this, events come out of `events`; what is not taken in time is dropped and counted."""
+        reply = await self._ask(SubscribeReply, "subscribe", events=list(events))
+        self._subscribed = list(events)
+        return reply
+
+    async def decide(self, approval: str, decision: str) -> DecideReply:
+        """`approve`, `session`, `always` or `deny`, for a prompt of this session."""
+        return await self._ask(DecideReply, "decide", approval=approval, decision=decision)
+
+    async def bye(self) -> Stamped:
+        """Ends the session; the client does not reconnect after it."""
+        self._reconnect_s = None
+        return await self._ask(Stamped, "bye")
+
+    async def _ask(self, kind: type[ReplyT], op: str, **fields: Any) -> ReplyT:
+        return (await self._wait(op, fields)).reply(kind)
+
+    async def _wait(self, op: str, fields: dict[str, Any]) -> Received:
         if self._stream is None:
             await self._wait_back()
         request_id = next(self._ids)
-        answered: tuple[trio.Event, list[Reply]] = (trio.Event(), [])
+        answered: tuple[trio.Event, list[Received]] = (trio.Event(), [])
         self._waiting[request_id] = answered
         try:
             await self._send({"op": op, "id": request_id, **fields})
@@ -127,65 +221,7 @@ class AsyncClient:
             self._waiting.pop(request_id, None)
         if not answered[1]:
             raise ended(op)
-        return raise_if_error(answered[1][0])
-
-    async def ping(self) -> Reply:
-        """Raises NO_DAEMON where the answer does not come at once; the connection stays."""
-        if self._stream is None:
-            await self._wait_back()
-        with trio.move_on_after(GREETING_S):
-            return await self.request("ping")
-        raise silent(self._path, _listener_of(self._stream), GREETING_S)
-
-    async def assemble(self, *, refresh: bool = False, **fields: Any) -> Reply:
-        """What a model is given: see the protocol's `assemble`."""
-        if self._stream is None:
-            await self._wait_back()
-        session = self.welcome
-        reply = await self.request("assemble", refresh=refresh, **given(**fields))
-        self.fresh = self.fresh and session is not self.welcome
-        return reply
-
-    async def search(self, queries: Sequence[str], limit: int | None = None) -> Reply:
-        return await self.request("search", queries=list(queries), **given(limit=limit))
-
-    async def describe(self, names: Sequence[str]) -> Reply:
-        return await self.request("describe", names=list(names))
-
-    async def call(self, calls: Sequence[dict[str, Any]]) -> Reply:
-        return await self.request("call", calls=list(calls))
-
-    async def use(self, tool: str, arguments: dict[str, Any]) -> Reply:
-        """A model's call of a tool that `assemble` gave; the reply's `text` or `value` is for the model."""
-        return await self.request("use", tool=tool, arguments=arguments)
-
-    async def set_tools(self, tools: Sequence[dict[str, Any]]) -> Reply:
-        """The agent's own tools from now on, after a reconnect too."""
-        reply = await self.request("tools", tools=list(tools))
-        self._tools = list(tools)
-        return reply
-
-    async def stop(self, batch: int | str | None = None) -> Reply:
-        return await self.request("stop", **given(batch=batch))
-
-    async def resolve(self, handle: str, offset: int = 0, limit: int | None = None) -> Reply:
-        """Reads on in a result that was too long for its reply: `text`, and `next_offset` where more is."""
-        return await self.request("resolve", handle=handle, offset=offset, **given(limit=limit))
-
-    async def subscribe(self, events: Sequence[str]) -> Reply:
-        """After this, events come out of `events`; what is not taken in time is dropped and counted."""
-        reply = await self.request("subscribe", events=list(events))
-        self._subscribed = list(events)
-        return reply
-
-    async def decide(self, approval: str, decision: str) -> Reply:
-        """`approve`, `session`, `always` or `deny`, for a prompt of this session."""
-        return await self.request("decide", approval=approval, decision=decision)
-
-    async def bye(self) -> Reply:
-        """Ends the session; the client does not reconnect after it."""
-        self._reconnect_s = None
-        return await self.request("bye")
+        return answered[1][0]
 
     # --- the connection -----------------------------------------------------------------------------
 
@@ -206,7 +242,7 @@ class AsyncClient:
         try:
             with trio.move_on_after(GREETING_S) as greeting:
                 await self._send(self._hello, stream)
-                self.welcome = raise_if_error(await self._receive(stream))
+                self.welcome = (await self._receive(stream)).reply(Welcome)
             if greeting.cancelled_caught:
                 raise silent(self._path, _listener_of(stream), GREETING_S)
         except (trio.BrokenResourceError, trio.ClosedResourceError) as error:
@@ -287,33 +323,34 @@ class AsyncClient:
         if self._stream is None:
             raise ToolsearchdError("NO_DAEMON", "the daemon closed the connection and is not back")
 
-    def _take(self, reply: Reply) -> None:
-        if "id" in reply:
-            waiting = self._waiting.get(reply["id"])
+    def _take(self, received: Received) -> None:
+        if received.id is not None:
+            waiting = self._waiting.get(received.id)
             if waiting is not None:  # else its wait was cancelled
-                waiting[1].append(reply)
+                waiting[1].append(received)
                 waiting[0].set()
             return
+        event = received.event()
         if self._run_tool is not None and self._nursery is not None:
-            if reply["op"] == "call_requested":
-                self._nursery.start_soon(self._answer, self._run_tool, reply)
+            if isinstance(event, CallRequested):
+                self._nursery.start_soon(self._answer, self._run_tool, event)
                 return
-            if reply["op"] == "call_cancelled":
-                if reply["call"] in self._running:
-                    self._running[reply["call"]].cancel()
+            if isinstance(event, CallCancelled):
+                if event.call in self._running:
+                    self._running[event.call].cancel()
                 return
         try:
-            self._events_in.send_nowait(reply)
+            self._events_in.send_nowait(event)
         except trio.WouldBlock:
             self.dropped_events += 1
 
-    async def _answer(self, run_tool: RunTool, asked: Reply) -> None:
+    async def _answer(self, run_tool: RunTool, asked: CallRequested) -> None:
         """Runs one of the agent's own tools and tells the daemon what became of it."""
-        call: str = asked["call"]
+        call = asked.call
         with trio.CancelScope() as scope:
             self._running[call] = scope
             try:
-                outcome: dict[str, Any] = {"response": await run_tool(asked["name"], asked["arguments"])}
+                outcome: dict[str, Any] = {"response": await run_tool(asked.name, asked.arguments)}
                 encode_frame(outcome)  # what can't be sent is an error too
             except Exception as error:  # noqa: BLE001 - the tool's own fault, for whoever called it
                 outcome = {"error": f"{type(error).__name__}: {error}"}
@@ -322,7 +359,7 @@ class AsyncClient:
         if scope.cancelled_caught:
             return
         try:
-            await self.request("call_result", call=call, **outcome)
+            await self.call_result(call, **outcome)
         except ToolsearchdError:
             pass  # the daemon went: the call ended with it
 
@@ -338,7 +375,7 @@ class AsyncClient:
                 stream.socket.close()
                 raise trio.BrokenResourceError("the daemon reads nothing")
 
-    async def _receive(self, stream: trio.SocketStream) -> Reply:
+    async def _receive(self, stream: trio.SocketStream) -> Received:
         while (payload := self._frames.next_payload()) is None:
             try:
                 data = await stream.receive_some(READ_SIZE)
@@ -347,8 +384,7 @@ class AsyncClient:
             if not data:
                 raise ToolsearchdError("NO_DAEMON", "the daemon closed the connection")
             self._frames.feed(bytes(data))
-        reply: Reply = msgspec.msgpack.decode(payload)
-        return reply
+        return Received(payload)
 
     def _close_stream(self) -> None:
         """At once: whoever sends or receives gets ClosedResourceError."""

@@ -13,9 +13,34 @@ import trio
 from toolsearchd.async_client import AsyncClient
 from toolsearchd.client import Client, ControlClient
 from toolsearchd.errors import ToolsearchdError
+from toolsearchd.limits import Limits
+from toolsearchd.protocol.events import CatalogChanged, Drain
 from toolsearchd.protocol.framing import FrameDecoder, encode_frame
+from toolsearchd.protocol.replies import AssembleReply, SessionLimits, Welcome
+from toolsearchd.records import Open
 
-WELCOME = {"op": "welcome", "session": "s1", "generation": 1}
+LIMITS = Limits()
+WELCOME = Welcome(
+    session="s1",
+    protocol=1,
+    version="1",
+    generation=1,
+    profile="default",
+    dialect="default",
+    limits=SessionLimits(**{name: getattr(LIMITS, name) for name in SessionLimits.__struct_fields__}),
+).as_map()
+STAMP = {"generation": 1, "listing_stale": False}
+ASSEMBLED = AssembleReply(
+    tools=[],
+    listing="",
+    tier=0,
+    listing_form="none",
+    listing_tokens=0,
+    budget_tokens=0,
+    deferred_count=0,
+    version="",
+    **STAMP,
+).as_map()
 
 
 class Peer:
@@ -41,10 +66,10 @@ class Peer:
         await self.send(WELCOME | more)
         return hello
 
-    async def serve(self):
+    async def serve(self, **more):
         """Answers each request with its own fields."""
         while (message := await self.recv()) is not None:
-            await self.send({"op": "result", "id": message["id"], "echo": message})
+            await self.send({"op": "result", "id": message["id"], "echo": message, **STAMP, **more})
 
 
 @asynccontextmanager
@@ -95,7 +120,9 @@ async def test_replies_find_their_requests_in_any_order_and_events_go_apart(tmp_
         await peer.greet()
         asked = [await peer.recv() for _ in range(8)]
         await peer.send({"op": "catalog_changed", "generation": 2})
-        await peer.send(*({"op": "result", "id": m["id"], "for": m["queries"]} for m in reversed(asked)))
+        await peer.send(
+            *({"op": "result", "id": m["id"], "for": m["queries"], **STAMP} for m in reversed(asked))
+        )
         await peer.serve()
 
     async with listening(tmp_path, serve), connected(tmp_path) as client:
@@ -108,7 +135,7 @@ async def test_replies_find_their_requests_in_any_order_and_events_go_apart(tmp_
             for number in range(8):
                 nursery.start_soon(ask, f"q{number}")
         assert got == {f"q{number}": [f"q{number}"] for number in range(8)}
-        assert await client.events.receive() == {"op": "catalog_changed", "generation": 2}
+        assert await client.events.receive() == CatalogChanged(generation=2)
 
 
 async def test_an_error_has_its_code_and_fields_and_is_not_wrapped(tmp_path):
@@ -130,13 +157,18 @@ async def test_a_cancelled_wait_leaves_the_session_whole(tmp_path):
         await peer.greet()
         late = await peer.recv()
         second = await peer.recv()
-        await peer.send({"op": "result", "id": late["id"]}, {"op": "result", "id": second["id"], "n": 2})
+        await peer.send(
+            *(
+                {"op": "result", "id": asked["id"], **STAMP, "generation": n}
+                for n, asked in ((1, late), (2, second))
+            )
+        )
         await peer.serve()
 
     async with listening(tmp_path, serve), connected(tmp_path) as client:
         with trio.move_on_after(0.05):
             await client.ping()
-        assert await client.ping() == {"n": 2}
+        assert (await client.ping()).generation == 2
         with pytest.raises(trio.WouldBlock):
             client.events.receive_nowait()  # the late reply is no event
 
@@ -172,14 +204,15 @@ async def test_it_comes_back_says_the_same_hello_and_subscribes_again(tmp_path):
     async def serve(peer, number):
         said.append(await peer.greet(session=f"s{number}"))
         said.append(subscribe := await peer.recv())
-        await peer.send({"op": "result", "id": subscribe["id"]}, {"op": "catalog_changed", "n": number})
+        subscribed = {"op": "result", "id": subscribe["id"], **STAMP, "events": subscribe["events"]}
+        await peer.send(subscribed, {"op": "catalog_changed", "generation": number})
         if number:
-            await peer.serve()
+            await peer.serve(**ASSEMBLED)
 
     async with listening(tmp_path, serve), connected(tmp_path, reconnect_s=10, cwd="/p") as client:
         await client.subscribe(["catalog_changed"])
-        assert (await client.events.receive())["n"] == 0
-        assert (await client.events.receive())["n"] == 1
+        assert (await client.events.receive())["generation"] == 0
+        assert (await client.events.receive())["generation"] == 1
         assert client.welcome["session"] == "s1"
         assert client.fresh
         await client.assemble()
@@ -205,7 +238,7 @@ async def test_a_request_waits_for_the_daemon_to_come_back_but_not_for_ever(tmp_
         with pytest.raises(ToolsearchdError, match="closed the connection"):
             await client.ping()
         if comes_back:
-            assert (await client.ping())["echo"]["op"] == "ping"
+            assert (await client.ping()).generation == 1
         else:
             with pytest.raises(ToolsearchdError, match="not back"):
                 await client.ping()
@@ -279,13 +312,13 @@ def test_blocking_requests_and_events(blocking_peer):
         assert read(stream)["op"] == "hello"
         write(stream, WELCOME)
         asked = read(stream)
-        write(stream, {"op": "progress", "n": 1}, {"op": "result", "id": asked["id"], "queries": ["a"]})
+        write(stream, {"op": "later", "n": 1}, {"op": "result", "id": asked["id"], "queries": ["a"], **STAMP})
         write(stream, {"op": "drain"})
 
     with Client(client="test", runtime_dir=blocking_peer(serve)) as client:
-        assert client.search(["a"]) == {"queries": ["a"]}
+        assert client.search(["a"]).as_map() == {"queries": ["a"], **STAMP}
         events = client.events()
-        assert [next(events), next(events)] == [{"op": "progress", "n": 1}, {"op": "drain"}]
+        assert [next(events), next(events)] == [Open(fields={"op": "later", "n": 1}), Drain()]
         with pytest.raises(ToolsearchdError, match="closed"):
             next(events)
 

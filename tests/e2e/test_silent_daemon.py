@@ -12,12 +12,19 @@ from contextlib import contextmanager
 
 import pytest
 
+from tests.actors.test_client import WELCOME
 from tests.daemon import DaemonProcess
 from tests.e2e.other_ends import INITIALIZE, endings
 from tests.e2e.test_relay import INITIALIZED, Door, RelayProcess, answer, call
 from toolsearchd.client import Client, ControlClient
 from toolsearchd.endpoint import GREETING_S
 from toolsearchd.errors import ToolsearchdError
+from toolsearchd.protocol.framing import encode_frame
+from toolsearchd.protocol.replies import CallReply
+
+REPLY = CallReply(
+    results=[], success_count=0, error_count=0, total_count=0, generation=1, listing_stale=False
+)
 
 SOCKETS = ("agent.sock", "control.sock")
 _SLACK_S = 15  # a busy machine; without a bound it would be for ever
@@ -121,7 +128,7 @@ def test_a_queue_that_empties_in_time_is_no_failure(tmp_path):
 
 
 def test_a_ping_is_answered_at_once_or_not_at_all(tmp_path, monkeypatch):
-    monkeypatch.setattr("toolsearchd.client.GREETING_S", 0.5)
+    monkeypatch.setattr("toolsearchd.client_wire.GREETING_S", 0.5)
     with DaemonProcess(tmp_path) as daemon, Client(client="ends", runtime_dir=daemon.runtime_dir) as agent:
         assert "generation" in agent.ping()
         daemon.process.send_signal(signal.SIGSTOP)
@@ -134,19 +141,17 @@ def test_a_ping_is_answered_at_once_or_not_at_all(tmp_path, monkeypatch):
 
 
 def test_the_time_limit_of_the_greeting_is_not_that_of_a_call(tmp_path, monkeypatch):
-    monkeypatch.setattr("toolsearchd.client.GREETING_S", 0.3)
+    monkeypatch.setattr("toolsearchd.client_wire.GREETING_S", 0.3)
 
     def serve(sock):
-        from toolsearchd.protocol.framing import encode_frame
-
         sock.recv(4096)
-        sock.sendall(encode_frame({"op": "welcome", "session": "s"}))
+        sock.sendall(encode_frame(WELCOME))
         sock.recv(4096)
         time.sleep(1)
-        sock.sendall(encode_frame({"op": "result", "id": 1, "results": []}))
+        sock.sendall(encode_frame({"op": "result", "id": 1, **REPLY.members()}))
 
     with listeners(tmp_path, 16, serve), Client(client="ends", runtime_dir=tmp_path) as agent:
-        assert agent.call([{"name": "x"}]) == {"results": []}
+        assert agent.call([{"name": "x"}]) == REPLY
 
 
 # --- the relay, in the middle of a session ----------------------------------------------------------------

@@ -7,7 +7,8 @@ from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.connection import AgentConnection, ControlConnection, Refusal
 from toolsearchd.protocol.framing import FrameDecoder, encode_frame
-from toolsearchd.protocol.requests import Hello, SearchRequest, StatusRequest, StopRequest, json_schema
+from toolsearchd.protocol.json_schema import json_schema
+from toolsearchd.protocol.requests import Hello, SearchRequest, StatusRequest, StopRequest
 from toolsearchd.records import Open
 
 HELLO = encode_frame({"op": "hello", "protocol": 1, "client": "test"})

@@ -81,10 +81,11 @@ def _verb_of(words: list[str]) -> str | None:
 
 
 def _report(error: Any, *, as_json: bool) -> int:
+    from toolsearchd.ctl.documents import Failed
     from toolsearchd.ctl.output import complain, print_json
 
     if as_json:
-        print_json({"error": error.as_fields()})
+        print_json(Failed(error=error.as_fields()))
     complain(f"{error.code}: {error.message}")
     if error.code != "NO_DAEMON":
         return EXIT_ERROR

@@ -16,13 +16,15 @@ from toolsearchd.client import ControlClient
 from toolsearchd.ctl.output import complain, say
 from toolsearchd.ctl.prompts import prompt_text
 from toolsearchd.errors import ToolsearchdError
+from toolsearchd.protocol.events import ApprovalEnded, ApprovalRequested, Event, ShownPrompt
+from toolsearchd.records import Open
 
 _KEYS = "[a] approve  [s] for this session  [A] always  [d] deny  [n] next  [q] quit"
 _TOO_SOON_S = 0.4  # a key this soon after a prompt came was meant for the one before it
 _SCOPES = {"a": "once", "s": "session", "A": "always"}
 
 
-def answer_by_keys(daemon: ControlClient, pending: list[dict[str, Any]]) -> int:
+def answer_by_keys(daemon: ControlClient, pending: list[ShownPrompt]) -> int:
     """Until `q` or the end of input. Raises NO_DAEMON at the connection's end."""
     print(f"waiting for calls that need an approval; {_KEYS}")
     answering = _Answering(daemon, pending)
@@ -44,9 +46,9 @@ def answer_by_keys(daemon: ControlClient, pending: list[dict[str, Any]]) -> int:
 class _Answering:
     """The prompts that wait, oldest first; the first is the one on the screen."""
 
-    def __init__(self, daemon: ControlClient, pending: list[dict[str, Any]]) -> None:
+    def __init__(self, daemon: ControlClient, pending: list[ShownPrompt]) -> None:
         self._daemon = daemon
-        self._pending = {prompt["approval"]: prompt for prompt in pending}
+        self._pending = {prompt.approval: prompt for prompt in pending}
         self._shown_at = 0.0
 
     def show(self) -> None:
@@ -55,18 +57,17 @@ class _Answering:
             self._shown_at = time.monotonic()
             print(f"\a\n{prompt_text(first)}\n{_KEYS}", flush=True)
 
-    def take(self, event: dict[str, Any]) -> None:
-        approval = event.get("approval", "")
-        if event["op"] == "approval_requested":
-            self._pending[approval] = event
+    def take(self, event: Event | Open) -> None:
+        if isinstance(event, ApprovalRequested):
+            self._pending[event.approval] = event
             if len(self._pending) == 1:
                 self.show()
             else:
                 say(f"{len(self._pending)} calls wait")
-        elif event["op"] == "approval_ended" and approval in self._pending:
-            was_shown = next(iter(self._pending)) == approval
-            say(f"{approval}: {event['state']}")
-            del self._pending[approval]
+        elif isinstance(event, ApprovalEnded) and event.approval in self._pending:
+            was_shown = next(iter(self._pending)) == event.approval
+            say(f"{event.approval}: {event.state}")
+            del self._pending[event.approval]
             if was_shown:
                 self.show()
 
@@ -80,7 +81,7 @@ class _Answering:
         elif key == "d":
             self._ask("deny", approval=approval)
         elif key in _SCOPES:
-            code = _typed_code() if prompt["needs_code"] else None
+            code = _typed_code() if prompt.needs_code else None
             self._ask("approve", approval=approval, scope=_SCOPES[key], code=code)
 
     def _ask(self, op: str, **fields: Any) -> None:

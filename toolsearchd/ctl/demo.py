@@ -12,12 +12,18 @@ import threading
 import time
 from typing import Any
 
+from msgspec.structs import replace
+
 from toolsearchd.client import Client
+from toolsearchd.ctl.documents import DemoCost, DemoDescribe, DemoDocument, DemoSearch, DemoStop
 from toolsearchd.ctl.output import print_json, say, table
 from toolsearchd.ctl.private_daemon import PrivateDaemon, wait_for
 from toolsearchd.disclosure.sanitise import clipped, short_description
 from toolsearchd.disclosure.tokens import DEFAULT_ENCODING, count_tokens
 from toolsearchd.errors import ToolsearchdError
+from toolsearchd.protocol.control_replies import ServerStatus
+from toolsearchd.protocol.replies import CallReply, DescribeReply, SearchReply
+from toolsearchd.records import WireRecord
 
 SAMPLES = {name: [f"toolsearchd.samples.{name}"] for name in ("notes", "calendar", "units")}
 MANY = 300
@@ -42,7 +48,7 @@ def run_demo(*, as_json: bool) -> int:
             print(daemon.log_tail(), file=sys.stderr)
             raise
     if as_json:
-        print_json(found)
+        print_json(DemoDocument(**found))
     else:
         _next_steps()
     return 0
@@ -65,12 +71,13 @@ def _head(quiet: bool, text: str) -> None:
 
 def _tokens(value: Any) -> int:
     """Of a text, or of the JSON as it would stand in a request."""
+    value = value.as_map() if isinstance(value, WireRecord) else value
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     (count,) = count_tokens(DEFAULT_ENCODING, [text])
     return count
 
 
-def _servers(daemon: PrivateDaemon, *, quiet: bool) -> list[dict[str, Any]]:
+def _servers(daemon: PrivateDaemon, *, quiet: bool) -> list[ServerStatus]:
     _head(quiet, "Three MCP servers, started by one private daemon")
     daemon.serve(SAMPLES)
     daemon.wait_ready(set(SAMPLES))
@@ -83,7 +90,7 @@ def _servers(daemon: PrivateDaemon, *, quiet: bool) -> list[dict[str, Any]]:
     return servers
 
 
-def _cost(daemon: PrivateDaemon, *, quiet: bool) -> dict[str, Any]:
+def _cost(daemon: PrivateDaemon, *, quiet: bool) -> DemoCost:
     _head(quiet, "What a model is given: three bridge tools with this listing")
     cost, listing = _measured(daemon)
     if not quiet:
@@ -96,45 +103,45 @@ def _cost(daemon: PrivateDaemon, *, quiet: bool) -> dict[str, Any]:
             "better. `enabled: fit` gives them directly until they take 10% of the context. More tools:\n"
             "see the end."
         )
-    return cost | {"listing": listing}
+    return replace(cost, listing=listing)
 
 
-def _measured(daemon: PrivateDaemon) -> tuple[dict[str, Any], str]:
+def _measured(daemon: PrivateDaemon) -> tuple[DemoCost, str]:
     """All schemas at once against the bridge, as two agents get them; and the listing."""
     with _agent(daemon, disclosure="direct") as eager:
-        schemas = eager.assemble()["tools"]
+        schemas = eager.assemble().tools
     with _agent(daemon) as agent:
         bridge = agent.assemble()
-    cost = {
-        "tools": len(schemas),
-        "eager_tokens": _tokens(schemas),
-        "bridge_tokens": _tokens(bridge["tools"]),
-        "listing_tokens": bridge["listing_tokens"],
-        "listing_form": bridge["listing_form"],
-        "tier": bridge["tier"],
-        "context_tokens": CONTEXT_TOKENS,
-    }
-    return cost, bridge["listing"]
+    cost = DemoCost(
+        tools=len(schemas),
+        eager_tokens=_tokens(schemas),
+        bridge_tokens=_tokens(bridge.tools),
+        listing_tokens=bridge.listing_tokens,
+        listing_form=bridge.listing_form,
+        tier=bridge.tier,
+        context_tokens=CONTEXT_TOKENS,
+    )
+    return cost, bridge.listing
 
 
-def _show_cost(cost: dict[str, Any]) -> None:
+def _show_cost(cost: DemoCost) -> None:
     rows = [
         (
-            f"all {cost['tools']} schemas, every turn",
-            f"{cost['eager_tokens']:,}",
-            f"{cost['eager_tokens'] / CONTEXT_TOKENS:.1%}",
+            f"all {cost.tools} schemas, every turn",
+            f"{cost.eager_tokens:,}",
+            f"{cost.eager_tokens / CONTEXT_TOKENS:.1%}",
         ),
         (
-            f"three bridge tools and the listing ({cost['listing_form']})",
-            f"{cost['bridge_tokens']:,}",
-            f"{cost['bridge_tokens'] / CONTEXT_TOKENS:.1%}",
+            f"three bridge tools and the listing ({cost.listing_form})",
+            f"{cost.bridge_tokens:,}",
+            f"{cost.bridge_tokens / CONTEXT_TOKENS:.1%}",
         ),
     ]
     table(("GIVEN TO THE MODEL", "TOKENS", f"OF {CONTEXT_TOKENS:,}"), rows)
     say()
 
 
-def _search(daemon: PrivateDaemon, *, quiet: bool) -> dict[str, Any]:
+def _search(daemon: PrivateDaemon, *, quiet: bool) -> DemoSearch:
     _head(quiet, "tool_search: two queries in one request")
     with _agent(daemon) as agent:
         began = time.perf_counter()
@@ -153,20 +160,22 @@ def _search(daemon: PrivateDaemon, *, quiet: bool) -> dict[str, Any]:
             )
             say()
         say(f"{took_ms:.1f} ms; the reply takes {_tokens(reply)} tokens")
-    return {"reply": reply, "ms": round(took_ms, 2), "tokens": _tokens(reply)}
+    assert isinstance(reply, SearchReply)  # the demo speaks the default dialect
+    return DemoSearch(reply=reply, ms=round(took_ms, 2), tokens=_tokens(reply))
 
 
-def _describe(daemon: PrivateDaemon, *, quiet: bool) -> dict[str, Any]:
+def _describe(daemon: PrivateDaemon, *, quiet: bool) -> DemoDescribe:
     _head(quiet, "tool_describe: the schema of the one that is wanted")
     with _agent(daemon) as agent:
         reply = agent.describe([CONVERT])
     if not quiet:
         say(f"{CONVERT}\n{json.dumps(reply['tools'][CONVERT]['parameters'], indent=2, ensure_ascii=False)}")
         say(f"\nthe reply takes {_tokens(reply)} tokens")
-    return {"reply": reply, "tokens": _tokens(reply)}
+    assert isinstance(reply, DescribeReply)
+    return DemoDescribe(reply=reply, tokens=_tokens(reply))
 
 
-def _call(daemon: PrivateDaemon, *, quiet: bool) -> dict[str, Any]:
+def _call(daemon: PrivateDaemon, *, quiet: bool) -> CallReply:
     _head(quiet, "tool_call: run it")
     arguments = {"value": 26.2, "from_unit": "mi", "to_unit": "km"}
     with _agent(daemon) as agent:
@@ -179,16 +188,16 @@ def _call(daemon: PrivateDaemon, *, quiet: bool) -> dict[str, Any]:
     return reply
 
 
-def _stop(daemon: PrivateDaemon, *, quiet: bool) -> dict[str, Any]:
+def _stop(daemon: PrivateDaemon, *, quiet: bool) -> DemoStop:
     _head(quiet, f"stop: a call that would take {SLOW_S} s")
-    replies: list[dict[str, Any]] = []
+    replies: list[CallReply] = []
     with _agent(daemon) as agent, daemon.control() as control:
         calls = [{"name": SLOW, "arguments": {"seconds": SLOW_S}}]
         asking = threading.Thread(target=lambda: replies.append(agent.call(calls)), daemon=True)
         asking.start()
         wait_for("starting the slow call", lambda: any(s["in_flight"] for s in daemon.servers()) or None)
         began = time.perf_counter()
-        counts = control.request("stop")
+        counts = control.stop()
         took_ms = (time.perf_counter() - began) * 1000
         asking.join(30)
     if not replies:
@@ -197,14 +206,14 @@ def _stop(daemon: PrivateDaemon, *, quiet: bool) -> dict[str, Any]:
     if not quiet:
         say(f"{SLOW} is running; `toolsearchctl stop` from elsewhere:")
         say(
-            f"-> {counts['running']} running call told to cancel, {counts['interrupted']} not sent, "
+            f"-> {counts.running} running call told to cancel, {counts.interrupted} not sent, "
             f"{took_ms:.1f} ms"
         )
         say(f"the agent's answer: {slot['error']['code']}: {slot['error']['message']}")
-    return {"counts": counts, "ms": round(took_ms, 2), "reply": replies[0]}
+    return DemoStop(counts=counts, ms=round(took_ms, 2), reply=replies[0])
 
 
-def _large_catalog(daemon: PrivateDaemon, *, quiet: bool) -> dict[str, Any]:
+def _large_catalog(daemon: PrivateDaemon, *, quiet: bool) -> DemoCost:
     _head(quiet, f"A server with {MANY} generated tools is added to the config; the daemon goes on")
     began = time.perf_counter()
     daemon.serve(SAMPLES | {"office": ["toolsearchd.samples.office", str(MANY)]})
@@ -222,9 +231,9 @@ def _large_catalog(daemon: PrivateDaemon, *, quiet: bool) -> dict[str, Any]:
         _show_cost(cost)
         for line in listing.splitlines():
             say(clipped(line, LINE_CHARS))
-        saved = cost["eager_tokens"] - cost["bridge_tokens"]
+        saved = cost.eager_tokens - cost.bridge_tokens
         say(f"\n{saved:,} tokens less in every turn, against a search and a describe where a tool is new")
-    return cost | {"added_s": round(took_s, 2)}
+    return replace(cost, added_s=round(took_s, 2))
 
 
 def _next_steps() -> None:

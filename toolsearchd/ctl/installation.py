@@ -84,7 +84,7 @@ class Installation:
         try:
             with control(args) as daemon:
                 removed = [os.fsencode(path).decode(errors="replace") for path in (self.moved, self.file)]
-                daemon.request("reload", removed=removed)
+                daemon.reload(removed=removed)
         except ToolsearchdError as error:
             if error.code != "NO_DAEMON":
                 complain(
@@ -184,7 +184,7 @@ def say_difference(client: InstallTarget, found: FoundFiles, plan: InstallPlan) 
 def outcome(
     installation: Installation, found: FoundFiles, plan: InstallPlan, args: Namespace
 ) -> dict[str, Any]:
-    """What each verb says first in its JSON."""
+    """The fields of an `Installed`."""
     document = {
         "client": installation.client.name,
         "file": found.file,
@@ -200,7 +200,7 @@ def _daemon_config(args: Namespace) -> Path:
         return Path(args.config).absolute()
     try:
         with control(args) as daemon:
-            return Path(daemon.request("status")["config"]["file"])
+            return Path(daemon.status().config.file)
     except ToolsearchdError as error:
         if error.code != "NO_DAEMON":
             raise

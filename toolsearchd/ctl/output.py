@@ -8,7 +8,10 @@ import sys
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
+import msgspec
+
 from toolsearchd.disclosure.sanitise import clean, plain_line, visible
+from toolsearchd.records import WireRecord
 
 _COLOURS = {
     "ready": "32",
@@ -25,14 +28,19 @@ def print_json(document: Any) -> None:
     """One document, laid out where a person sees it. On a terminal only ASCII, and elsewhere nothing that
     hides either: what reads it may show it on one."""
     if sys.stdout.isatty():
-        print(json.dumps(document, indent=2))
+        print(json.dumps(_plain(document), indent=2))
     else:
-        print(visible(json.dumps(document, ensure_ascii=False)))
+        print(visible(json.dumps(_plain(document), ensure_ascii=False)))
 
 
 def print_json_line(document: Any) -> None:
     """One of a stream of documents: always one line, and out at once."""
-    print(visible(json.dumps(document, ensure_ascii=sys.stdout.isatty())), flush=True)
+    print(visible(json.dumps(_plain(document), ensure_ascii=sys.stdout.isatty())), flush=True)
+
+
+def _plain(document: Any) -> Any:
+    """Without a struct in it."""
+    return document.as_map() if isinstance(document, WireRecord) else msgspec.to_builtins(document)
 
 
 def complain(text: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.errors import ToolsearchdError
+from toolsearchd.protocol.control_replies import TokensReply
 
 _ROW_INCHES = 0.28
 _MOST_SERVERS = 60  # more would be no picture
@@ -22,7 +23,7 @@ def require() -> None:
         )
 
 
-def draw(report: dict[str, Any], path: Path) -> None:
+def draw(report: TokensReply, path: Path) -> None:
     """Writes a picture in the format that the file's ending names. Raises BAD_ARGUMENTS."""
     from matplotlib.figure import Figure
 

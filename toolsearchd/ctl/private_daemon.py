@@ -11,11 +11,12 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import toolsearchd
 from toolsearchd.client import ControlClient
 from toolsearchd.errors import ToolsearchdError
+from toolsearchd.protocol.control_replies import ServerStatus
 from toolsearchd.system.state_file import write_private
 
 T = TypeVar("T")
@@ -75,15 +76,14 @@ class PrivateDaemon:
         """Until exactly these servers have answered with their tools."""
 
         def ready() -> bool | None:
-            states = {server["name"]: server["state"] for server in self.servers()}
+            states = {server.name: server.state for server in self.servers()}
             return (states.keys() == names and set(states.values()) == {"ready"}) or None
 
         wait_for("starting the servers", ready)
 
-    def servers(self) -> list[dict[str, Any]]:
+    def servers(self) -> list[ServerStatus]:
         with self.control() as control:
-            found: list[dict[str, Any]] = control.request("servers")["servers"]
-            return found
+            return control.servers().servers
 
     def control(self) -> ControlClient:
         return ControlClient(runtime_dir=self.runtime_dir, timeout_s=_START_S)

@@ -83,7 +83,7 @@ class ProgressMade(Event, frozen=True, tag="progress"):
     message: str | None
 
 
-class ActivityStep(Event, frozen=True, tag="activity"):
+class Step(WireRecord, frozen=True):
     """A step of somebody's work, for who watches: `step` says which, the rest is there as it has it."""
 
     step: str
@@ -103,6 +103,9 @@ class ActivityStep(Event, frozen=True, tag="activity"):
     state: str | UnsetType = UNSET
     interrupted: int | UnsetType = UNSET  # stop
     running: int | UnsetType = UNSET
+
+
+class ActivityStep(Event, Step, frozen=True, tag="activity"): ...
 
 
 class Drain(Event, frozen=True, tag="drain"):

@@ -1,7 +1,7 @@
 """The socket's messages: tagged structs, tag field `op`.
 
-Agent → daemon: `Hello`, then requests (each with an `id`). Daemon → agent: `welcome`, `result`, `error` and
-events, which are plain maps. Control requests have a decoder of their own: their tags do not exist for an
+Agent → daemon: `Hello`, then requests (each with an `id`). What the daemon says is in `replies`,
+`control_replies` and `events`. Control requests have a decoder of their own: their tags do not exist for an
 agent. Unknown fields are ignored (forward compatible), except in those that answer approvals.
 
 Fields that carry what a model wrote (`queries`, `names`, `calls`, `limit`) are untyped here on purpose:
@@ -253,16 +253,3 @@ EVENTS = (
 
 agent_decoder: msgspec.msgpack.Decoder[AgentMessage] = msgspec.msgpack.Decoder(AgentMessage)
 control_decoder: msgspec.msgpack.Decoder[ControlMessage] = msgspec.msgpack.Decoder(ControlMessage)
-
-
-def json_schema() -> dict[str, Any]:
-    """JSON Schema of all socket messages, `{"agent": …, "control": …}`, with shared `$defs`."""
-    (agent, control), defs = msgspec.json.schema_components(
-        (AgentMessage, ControlMessage), ref_template="#/$defs/{name}"
-    )
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "agent": agent,
-        "control": control,
-        "$defs": defs,
-    }

@@ -8,6 +8,8 @@ from argparse import ArgumentParser, Namespace
 from toolsearchd.ctl.connect import control
 from toolsearchd.ctl.output import print_json, print_json_line, say
 from toolsearchd.ctl.prompts import permit_line, prompt_text
+from toolsearchd.protocol.events import ApprovalRequested, Event
+from toolsearchd.records import Open
 
 HELP = "calls that wait for an approval, with their exact arguments"
 
@@ -21,7 +23,7 @@ def run(args: Namespace) -> int:
     if args.watch:
         return _watch(args)
     with control(args) as daemon:
-        reply = daemon.request("approvals", approval=args.approval)
+        reply = daemon.approvals(args.approval)
     if args.json:
         print_json(reply)
         return 0
@@ -37,22 +39,22 @@ def run(args: Namespace) -> int:
 def _watch(args: Namespace) -> int:
     """Keys where a person is at a terminal; else a line or a text per event."""
     with control(args, timeout_s=None) as daemon:
-        reply = daemon.request("approvals", watch=True)
+        reply = daemon.approvals(watch=True)
         if sys.stdin.isatty() and sys.stdout.isatty() and not args.json:
             from toolsearchd.ctl.answering import answer_by_keys
 
             return answer_by_keys(daemon, reply["approvals"])
         for prompt in reply["approvals"]:
-            _tell(args, {"op": "approval_requested", **prompt})
+            _tell(args, ApprovalRequested(**prompt.members()))
         for event in daemon.events():
             _tell(args, event)
     return 0
 
 
-def _tell(args: Namespace, event: dict[str, object]) -> None:
+def _tell(args: Namespace, event: Event | Open) -> None:
     if args.json:
         print_json_line(event)
-    elif event["op"] == "approval_requested":
+    elif isinstance(event, ApprovalRequested):
         print(prompt_text(event) + "\n", flush=True)
     else:
         say(f"{event['approval']}: {event['state']}")

@@ -32,7 +32,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     with control(args) as daemon:
-        reply = daemon.request("approve", approval=args.approval, scope=args.scope or "once", code=args.code)
+        reply = daemon.approve(args.approval, args.scope or "once", args.code)
     if args.json:
         print_json(reply)
     else:

@@ -8,6 +8,9 @@ from typing import Any
 
 from toolsearchd.ctl.connect import agent
 from toolsearchd.ctl.output import complain, print_json, say
+from toolsearchd.protocol.events import ApprovalRequested, Event
+from toolsearchd.protocol.replies import Slot
+from toolsearchd.records import Open
 
 HELP = "run a tool with arguments as JSON"
 
@@ -43,17 +46,17 @@ def run(args: Namespace) -> int:
     return 1 if reply["error_count"] else 0
 
 
-def _hint(event: dict[str, Any]) -> None:
+def _hint(event: Event | Open) -> None:
     """Why nothing seems to happen, and what makes it go on."""
-    if event["op"] == "approval_requested":
-        approval = event["approval"]
+    if isinstance(event, ApprovalRequested):
+        approval = event.approval
         complain(
-            f"waiting for an approval ({event['rule']}): `toolsearchctl approve {approval}` or "
+            f"waiting for an approval ({event.rule}): `toolsearchctl approve {approval}` or "
             f"`deny {approval}` in another terminal"
         )
 
 
-def _show(slot: dict[str, Any]) -> None:
+def _show(slot: Slot) -> None:
     error = slot.get("error")
     if error:
         complain(f"{error['code']}: {error['message']}")

@@ -16,7 +16,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     with control(args) as daemon:
-        reply = daemon.request("deny", approval=args.approval)
+        reply = daemon.deny(args.approval)
     if args.json:
         print_json(reply)
     else:

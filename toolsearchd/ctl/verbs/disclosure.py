@@ -7,6 +7,7 @@ from argparse import ArgumentParser, Namespace
 
 from toolsearchd.config.install.plan import plan_disclosure
 from toolsearchd.ctl import installation
+from toolsearchd.ctl.documents import DisclosureDocument
 from toolsearchd.ctl.installation import Installation, outcome, say_difference
 from toolsearchd.ctl.output import print_json, say
 
@@ -26,7 +27,8 @@ def run(args: Namespace) -> int:
         if not args.dry_run:
             here.install(found, plan)
     if args.json:
-        print_json(outcome(here, found, plan, args) | {"disclosure": args.mode, "door": plan.door})
+        fields = outcome(here, found, plan, args)
+        print_json(DisclosureDocument(**fields, disclosure=args.mode, door=plan.door))
         return 0
     if args.dry_run:
         say_difference(here.client, found, plan)

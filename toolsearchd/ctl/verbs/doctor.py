@@ -18,7 +18,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     with control(args) as daemon:
-        reply = daemon.request("doctor")
+        reply = daemon.doctor()
     if args.json:
         print_json(reply)
         return 0

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from toolsearchd.ctl.connect import agent
+from toolsearchd.ctl.documents import EvalDocument
 from toolsearchd.ctl.output import print_json, say, table
 from toolsearchd.disclosure.sanitise import clean
 from toolsearchd.errors import ToolsearchdError
@@ -54,7 +55,7 @@ def run(args: Namespace) -> int:
             search, why = _daemon(session, queries)
             found = _report(queries, search, why)
     if args.json:
-        print_json(found)
+        print_json(msgspec.convert(found, EvalDocument))
     else:
         _show(found)
     return 0

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from typing import Any
 
 from toolsearchd.ctl.connect import agent
 from toolsearchd.ctl.output import print_json, say, table
+from toolsearchd.protocol.replies import ExplainReply
 
 HELP = "why a search finds what it finds"
 
@@ -27,7 +27,7 @@ def run(args: Namespace) -> int:
     return 0
 
 
-def _show(reply: dict[str, Any]) -> None:
+def _show(reply: ExplainReply) -> None:
     gate = reply["gate"]
     table(
         ("WORD", "STEMS", "DF", "IDF", ""),

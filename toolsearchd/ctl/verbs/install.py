@@ -8,6 +8,7 @@ from typing import Any
 
 from toolsearchd.config.install.plan import plan_install
 from toolsearchd.ctl import installation
+from toolsearchd.ctl.documents import DoorEntry, InstallDocument, KeptServer
 from toolsearchd.ctl.installation import Installation, door, outcome, say_difference
 from toolsearchd.ctl.output import print_json, say
 
@@ -34,16 +35,16 @@ def run(args: Namespace) -> int:
             here.install(found, plan)
     if args.json:
         print_json(
-            outcome(here, found, plan, args)
-            | {
-                "moved": list(plan.names),
-                "kept": [{"name": name, "reason": why} for name, why in plan.kept.items()],
-                "door": {"name": plan.door, **_started(plan.entry)},
-                "moved_file": str(here.moved),
-                "backup": str(here.original),
-                "variables": list(plan.variables),
-                "notes": list(plan.notes),
-            }
+            InstallDocument(
+                **outcome(here, found, plan, args),
+                moved=list(plan.names),
+                kept=[KeptServer(name=name, reason=why) for name, why in plan.kept.items()],
+                door=DoorEntry(name=plan.door, **_started(plan.entry)),
+                moved_file=str(here.moved),
+                backup=str(here.original),
+                variables=list(plan.variables),
+                notes=list(plan.notes),
+            )
         )
         return 0
     if args.dry_run:

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from toolsearchd.ctl.connect import control
+from toolsearchd.ctl.documents import JournalDocument
 from toolsearchd.ctl.output import coloured, complain, print_json
 from toolsearchd.disclosure.sanitise import plain_line, visible
 from toolsearchd.errors import ToolsearchdError
@@ -40,20 +41,20 @@ def arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     since = _moment(args.since) if args.since else ""
     with control(args) as daemon:
-        journal = daemon.request("journal")
-    fitting = (record for record in _records(journal["files"]) if _fits(record, args, since))
+        journal = daemon.journal()
+    fitting = (record for record in _records(journal.files) if _fits(record, args, since))
     found = deque(fitting, maxlen=args.limit or None)
     if args.json:
-        print_json({**journal, "records": list(found)})
+        print_json(JournalDocument(**journal.members(), records=list(found)))
         return 0
     for record in found:
         print(_line(record))
     if not found:
         complain("the journal has no such record")
-    if journal["dropped"]:
-        complain(f"{journal['dropped']} records were dropped since the daemon started")
-    if journal["error"]:
-        complain(f"the journal can't be written: {journal['error']}")
+    if journal.dropped:
+        complain(f"{journal.dropped} records were dropped since the daemon started")
+    if journal.error:
+        complain(f"the journal can't be written: {journal.error}")
     return 0
 
 

@@ -20,7 +20,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     with control(args) as daemon:
-        reply = daemon.request("reload", accept_missing=args.accept_missing)
+        reply = daemon.reload(accept_missing=args.accept_missing)
     if args.json:
         print_json(reply)
         return 0

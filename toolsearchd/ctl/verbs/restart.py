@@ -16,7 +16,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     with control(args) as daemon:
-        reply = daemon.request("restart", name=args.name)
+        reply = daemon.restart(args.name)
     if args.json:
         print_json(reply)
     else:

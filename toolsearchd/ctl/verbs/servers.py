@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from typing import Any
 
 from toolsearchd.ctl.connect import control
 from toolsearchd.ctl.output import duration, print_json, say, table
+from toolsearchd.protocol.control_replies import ServerStatus
 
 HELP = "state, transport, pid, tools, last error, stderr tail, next retry"
 
@@ -18,7 +18,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     with control(args) as daemon:
-        reply = daemon.request("servers", name=args.name, origins=args.origins)
+        reply = daemon.servers(args.name, origins=args.origins)
     if args.json:
         print_json(reply)
         return 0
@@ -45,6 +45,6 @@ def run(args: Namespace) -> int:
     return 0
 
 
-def _reason(server: dict[str, Any]) -> str:
-    retry = server.get("next_retry_s")
-    return str(server["reason"]) + (f"; next try in {duration(retry)}" if retry is not None else "")
+def _reason(server: ServerStatus) -> str:
+    retry = server.next_retry_s
+    return server.reason + (f"; next try in {duration(retry)}" if retry is not None else "")

@@ -16,7 +16,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     with control(args) as daemon:
-        reply = daemon.request("sessions")
+        reply = daemon.sessions()
     if args.json:
         print_json(reply)
     elif not reply["sessions"]:

@@ -18,7 +18,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     with control(args) as daemon:
-        reply = daemon.request("status")
+        reply = daemon.status()
     if args.json:
         print_json(reply)
         return 0

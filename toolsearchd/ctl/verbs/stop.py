@@ -16,7 +16,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     with control(args) as daemon:
-        reply = daemon.request("stop", session=args.session)
+        reply = daemon.stop(args.session)
     if args.json:
         print_json(reply)
     else:

@@ -11,6 +11,7 @@ from typing import Any
 
 from toolsearchd.ctl.connect import agent, control
 from toolsearchd.ctl.output import print_json, say, table
+from toolsearchd.protocol.control_replies import TokensReply
 
 HELP = "token cost per server and tool, with the bridge and without"
 
@@ -31,7 +32,7 @@ def run(args: Namespace) -> int:
 
         plot.require()
     with agent(args) as session, control(args, timeout_s=_TIMEOUT_S) as daemon:
-        report = daemon.request("tokens", session=session.welcome["session"])
+        report = daemon.tokens(session.welcome.session)
     if args.plot:
         plot.draw(report, Path(args.plot))
     if args.json:
@@ -41,7 +42,7 @@ def run(args: Namespace) -> int:
     return 0
 
 
-def _show(report: dict[str, Any]) -> None:
+def _show(report: TokensReply) -> None:
     context = report["context_length"]
     say(
         f"profile {report['profile']}, dialect {report['dialect']}, context length "
@@ -57,7 +58,7 @@ def _show(report: dict[str, Any]) -> None:
     _totals(report)
 
 
-def _servers(report: dict[str, Any]) -> None:
+def _servers(report: TokensReply) -> None:
     encodings = report["encodings"]
     rows: list[list[str]] = []
     servers = sorted(report["servers"], key=lambda server: (-largest(server["tokens"]), server["name"]))
@@ -66,14 +67,14 @@ def _servers(report: dict[str, Any]) -> None:
         rows.append([server["name"], UNKNOWN if count is None else f"{count:,}", *_cells(server, encodings)])
     totals = {encoding: report["totals"][encoding]["eager"] for encoding in encodings}
     tools = sum(len(server["tools"]) for server in servers)
-    rows.append(["all", f"{tools:,}", *_cells(report | {"tokens": totals}, encodings)])
+    rows.append(["all", f"{tools:,}", *_cells({"tokens": totals, "at_least": report.at_least}, encodings)])
     bars = [*bar_chart([largest(server["tokens"]) for server in servers]), ""]
     for row, server, bar in zip(rows, [*servers, {}], bars, strict=True):
         row.append(bar or server.get("reason", ""))
     table(["SERVER", "TOOLS", *encodings, ""], rows, right=range(1, 2 + len(encodings)))
 
 
-def _largest_tools(report: dict[str, Any]) -> None:
+def _largest_tools(report: TokensReply) -> None:
     encodings = report["encodings"]
     tools = [tool for server in report["servers"] for tool in server["tools"]]
     tools.sort(key=lambda tool: (-largest(tool["tokens"]), tool["name"]))
@@ -81,7 +82,7 @@ def _largest_tools(report: dict[str, Any]) -> None:
     table([f"LARGEST OF {len(tools):,} TOOLS", *encodings], rows, right=range(1, 1 + len(encodings)))
 
 
-def _totals(report: dict[str, Any]) -> None:
+def _totals(report: TokensReply) -> None:
     encodings, totals = report["encodings"], report["totals"]
     shown = totals[encodings[0]]
 

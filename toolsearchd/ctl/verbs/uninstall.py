@@ -7,6 +7,7 @@ from argparse import ArgumentParser, Namespace
 
 from toolsearchd.config.install.plan import plan_uninstall
 from toolsearchd.ctl import installation
+from toolsearchd.ctl.documents import UninstallDocument
 from toolsearchd.ctl.installation import Installation, outcome, say_difference
 from toolsearchd.ctl.output import print_json, say
 
@@ -27,7 +28,8 @@ def run(args: Namespace) -> int:
             here.tell_removed(args)
     identical = plan.text == found.original
     if args.json:
-        print_json(outcome(here, found, plan, args) | {"restored": list(plan.names), "identical": identical})
+        fields = outcome(here, found, plan, args)
+        print_json(UninstallDocument(**fields, restored=list(plan.names), identical=identical))
         return 0
     if args.dry_run:
         say_difference(here.client, found, plan)

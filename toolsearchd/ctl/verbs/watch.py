@@ -18,9 +18,9 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     with control(args, timeout_s=None) as daemon:
-        daemon.request("watch")
+        daemon.watch()
         for event in daemon.events():
-            fields = {key: value for key, value in event.items() if key != "op"}
+            fields = {key: value for key, value in event.as_map().items() if key != "op"}
             if args.json:
                 print_json_line(fields)
             else:
