@@ -13,8 +13,8 @@ from msgspec import UNSET, UnsetType
 
 
 class WireRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A struct with the reading side of a map: `record["key"]`, `get`, `in`, `dict(record)`. A field that is
-    UNSET is not there."""
+    """A struct with the reading side of a map: `record["key"]`, `get`, `in`, `dict(record)`; equal to its
+    map. A field that is UNSET is not there."""
 
     def members(self) -> dict[str, Any]:
         """A fresh map of it, one level deep: what it holds are records still."""
@@ -29,6 +29,12 @@ class WireRecord(msgspec.Struct, frozen=True, kw_only=True):
         """Its map, without a record in it. Raises TypeError for what is no JSON value, nor bytes."""
         found: dict[str, Any] = msgspec.to_builtins(self.members(), builtin_types=(bytes,))
         return found
+
+    def __eq__(self, other: object) -> bool:
+        return self.as_map() == other if isinstance(other, dict) else super().__eq__(other)
+
+    def __hash__(self) -> int:
+        return super().__hash__()
 
     def __getitem__(self, key: str) -> Any:
         return self.members()[key]
