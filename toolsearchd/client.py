@@ -27,6 +27,7 @@ from toolsearchd.protocol.replies import (
     AssembleReply,
     CallReply,
     CallResultReply,
+    Decided,
     DecideReply,
     DescribeReply,
     ExplainReply,
@@ -196,13 +197,13 @@ class ControlClient(Blocking):
         """What waits; `watch`: what comes, and how it ends, comes out of `events`."""
         return self._ask(control.ApprovalsReply, "approvals", approval=approval, watch=watch)
 
-    def approve(self, approval: str, scope: str = "once", code: str | None = None) -> control.Decided:
+    def approve(self, approval: str, scope: str = "once", code: str | None = None) -> Decided:
         """`scope`: once, session or always."""
-        return self._ask(control.Decided, "approve", approval=approval, scope=scope, code=code)
+        return self._ask(Decided, "approve", approval=approval, scope=scope, code=code)
 
-    def deny(self, approval: str) -> control.Decided:
+    def deny(self, approval: str) -> Decided:
         """Refuses a pending approval, or ends a standing permit."""
-        return self._ask(control.Decided, "deny", approval=approval)
+        return self._ask(Decided, "deny", approval=approval)
 
     def reload(self, *, accept_missing: bool = False, removed: Sequence[str] = ()) -> control.ReloadReply:
         return self._ask(control.ReloadReply, "reload", accept_missing=accept_missing, removed=list(removed))

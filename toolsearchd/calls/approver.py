@@ -27,8 +27,9 @@ from toolsearchd.dispatch.prompt import Binding, Now, Prompt, PromptState, Quest
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.protocol import requests as messages
-from toolsearchd.protocol.control_replies import ApprovalsReply, Decided
+from toolsearchd.protocol.control_replies import ApprovalsReply
 from toolsearchd.protocol.events import ApprovalEnded, ApprovalRequested, Event, ShownPrompt
+from toolsearchd.protocol.replies import Decided
 from toolsearchd.system.ancestry import ancestry_of, are_related
 from toolsearchd.system.guard import guarded
 from toolsearchd.system.peer import Peer

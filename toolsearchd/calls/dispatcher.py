@@ -32,6 +32,7 @@ from toolsearchd.dispatch.shapes import RequestedCall
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.framing import is_serialisable
+from toolsearchd.protocol.replies import Piece, Stopped
 from toolsearchd.system import guard
 from toolsearchd.system.guard import guarded
 from toolsearchd.system.signal import Signal
@@ -125,15 +126,15 @@ class Dispatcher:
             on_progress,
         )
 
-    def stop(self, caller: Caller, key: Hashable | None = None) -> dict[str, int]:
+    def stop(self, caller: Caller, key: Hashable | None = None) -> Stopped:
         """When this returns nothing more of the stopped batches will start. Raises UNKNOWN_BATCH."""
         stopped = caller.queue.stop(key)
         for entry in stopped.interrupted:
             self._give_up(entry)
         for entry in stopped.running:
             self._sender.end(entry, INDETERMINATE_BY_STOP)
-        counts = {"interrupted": len(stopped.interrupted), "running": len(stopped.running)}
-        self._tell("stop", caller, counts)
+        counts = Stopped(interrupted=len(stopped.interrupted), running=len(stopped.running))
+        self._tell("stop", caller, counts.members())
         return counts
 
     def leave(self, caller: Caller) -> None:
@@ -149,7 +150,7 @@ class Dispatcher:
         self._failures.pop(caller.session_id, None)
         self._spill.forget(caller.session_id)
 
-    def resolve(self, caller: Caller, handle: str, offset: int, limit: int | None) -> dict[str, Any]:
+    def resolve(self, caller: Caller, handle: str, offset: int, limit: int | None) -> Piece:
         """See `Spill.resolve`; of the caller's own results."""
         return self._spill.resolve(caller.session_id, handle, offset, limit)
 

@@ -19,6 +19,7 @@ from typing import Any
 
 import msgspec
 import trio
+from msgspec import UNSET
 
 from toolsearchd.calls.account import EntryAccount
 from toolsearchd.disclosure.gate import clean_message
@@ -28,6 +29,7 @@ from toolsearchd.dispatch.results import clipped, text_bytes, whole_text
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.framing import ENCODING_ERRORS, is_serialisable
+from toolsearchd.protocol.replies import Piece
 from toolsearchd.system.files import open_private, read_private
 from toolsearchd.values import representable
 
@@ -264,8 +266,8 @@ class Spill:
         if kept in self._kept.get(session, ()):
             self._kept[session].remove(kept)
 
-    def resolve(self, session: str, handle: str, offset: int = 0, limit: int | None = None) -> dict[str, Any]:
-        """`{text, next_offset?, total}`, offsets in bytes. Raises UNKNOWN_HANDLE and BAD_ARGUMENTS."""
+    def resolve(self, session: str, handle: str, offset: int = 0, limit: int | None = None) -> Piece:
+        """Offsets are in bytes. Raises UNKNOWN_HANDLE and BAD_ARGUMENTS."""
         self._expire()
         found = self._find(session, handle)
         if found is None:
@@ -287,12 +289,11 @@ class Spill:
             log.warning("%s can't be read: %s", found.path, error)
             raise _unknown(handle) from error
         data, more = _whole_characters(data), offset + len(data) < found.size
-        reply: dict[str, Any] = {"total": found.size}
+        next_offset = offset + len(data) if more else UNSET
         try:
-            reply["text"] = clean_result(data.decode())
+            return Piece(total=found.size, text=clean_result(data.decode()), next_offset=next_offset)
         except UnicodeDecodeError:  # it begins within a character
-            reply["bytes"] = data
-        return reply | ({"next_offset": offset + len(data)} if more else {})
+            return Piece(total=found.size, bytes=data, next_offset=next_offset)
 
     def forget(self, session: str) -> None:
         """The session has ended."""

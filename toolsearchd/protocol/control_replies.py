@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import UNSET, UnsetType
 
 from toolsearchd.protocol.events import ShownPrompt
+from toolsearchd.protocol.replies import Decided, Stopped
 from toolsearchd.records import Finding, WireRecord
 
 
@@ -127,10 +128,8 @@ class RestartReply(WireRecord, frozen=True):
     restarted: str
 
 
-class StopSessionsReply(WireRecord, frozen=True):
+class StopSessionsReply(Stopped, frozen=True):
     sessions: int
-    interrupted: int  # entries that were not sent
-    running: int  # … that are told to cancel
 
 
 class ToolTokens(WireRecord, frozen=True):
@@ -197,14 +196,6 @@ class ShownPermit(WireRecord, frozen=True):
 class ApprovalsReply(WireRecord, frozen=True):
     approvals: list[ShownPrompt]
     standing: list[ShownPermit]
-
-
-class Decided(WireRecord, frozen=True):
-    """What became of an approval by an answer."""
-
-    approval: str
-    state: str
-    tool: str
 
 
 class ReloadReply(WireRecord, frozen=True):

@@ -186,18 +186,30 @@ class UseReply(Stamped, frozen=True):
     text: str | UnsetType = UNSET
 
 
-class StopReply(Stamped, frozen=True):
+class Stopped(WireRecord, frozen=True):
+    """How many entries a stop found."""
+
     interrupted: int  # were not sent
     running: int  # are told to cancel; they may have happened
 
 
-class ResolveReply(Stamped, frozen=True):
-    """A piece of a result; `bytes` in place of `text` where it begins within a character."""
+class StopReply(Stopped, frozen=True):
+    generation: int
+    listing_stale: bool
+
+
+class Piece(WireRecord, frozen=True):
+    """Of a result; `bytes` in place of `text` where it begins within a character."""
 
     total: int  # bytes
     text: str | UnsetType = UNSET
     bytes: _Bytes | UnsetType = UNSET
     next_offset: int | UnsetType = UNSET  # where more is
+
+
+class ResolveReply(Piece, frozen=True, kw_only=True):
+    generation: int
+    listing_stale: bool
 
 
 class StemCount(WireRecord, frozen=True):
@@ -282,10 +294,17 @@ class SubscribeReply(Stamped, frozen=True):
     events: list[str]  # all that are subscribed to
 
 
-class DecideReply(Stamped, frozen=True):
+class Decided(WireRecord, frozen=True):
+    """What became of an approval by an answer."""
+
     approval: str
     state: str
     tool: str
+
+
+class DecideReply(Decided, frozen=True):
+    generation: int
+    listing_stale: bool
 
 
 REPLIES: dict[str, type[WireRecord]] = {

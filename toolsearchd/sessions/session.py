@@ -333,12 +333,12 @@ class Session:
 
     def stop(self, key: Hashable | None = None) -> replies.StopReply:
         """Raises UNKNOWN_BATCH. When it returns nothing more of the stopped batches will start."""
-        counts = self._dispatcher.stop(self, key)
-        return replies.StopReply(interrupted=counts["interrupted"], running=counts["running"], **self._stamp)
+        return replies.StopReply(**self._dispatcher.stop(self, key).members(), **self._stamp)
 
     def resolve(self, handle: str, offset: int = 0, limit: int | None = None) -> replies.ResolveReply:
         """A piece of a result that was too long for its reply. Raises UNKNOWN_HANDLE, BAD_ARGUMENTS."""
-        return replies.ResolveReply(**self._dispatcher.resolve(self, handle, offset, limit), **self._stamp)
+        piece = self._dispatcher.resolve(self, handle, offset, limit)
+        return replies.ResolveReply(**piece.members(), **self._stamp)
 
     def listen(self, events: Iterable[str]) -> None:
         """Events that it is sent from now on."""
