@@ -32,7 +32,7 @@ from toolsearchd.dispatch.shapes import RequestedCall
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.framing import is_serialisable
-from toolsearchd.protocol.replies import Piece, Stopped
+from toolsearchd.protocol.replies import EndedByStop, ResultPiece
 from toolsearchd.system import guard
 from toolsearchd.system.guard import guarded
 from toolsearchd.system.signal import Signal
@@ -126,14 +126,14 @@ class Dispatcher:
             on_progress,
         )
 
-    def stop(self, caller: Caller, key: Hashable | None = None) -> Stopped:
+    def stop(self, caller: Caller, key: Hashable | None = None) -> EndedByStop:
         """When this returns nothing more of the stopped batches will start. Raises UNKNOWN_BATCH."""
         stopped = caller.queue.stop(key)
         for entry in stopped.interrupted:
             self._give_up(entry)
         for entry in stopped.running:
             self._sender.end(entry, INDETERMINATE_BY_STOP)
-        counts = Stopped(interrupted=len(stopped.interrupted), running=len(stopped.running))
+        counts = EndedByStop(interrupted=len(stopped.interrupted), running=len(stopped.running))
         self._tell("stop", caller, counts.members())
         return counts
 
@@ -150,7 +150,7 @@ class Dispatcher:
         self._failures.pop(caller.session_id, None)
         self._spill.forget(caller.session_id)
 
-    def resolve(self, caller: Caller, handle: str, offset: int, limit: int | None) -> Piece:
+    def resolve(self, caller: Caller, handle: str, offset: int, limit: int | None) -> ResultPiece:
         """See `Spill.resolve`; of the caller's own results."""
         return self._spill.resolve(caller.session_id, handle, offset, limit)
 

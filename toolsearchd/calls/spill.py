@@ -29,7 +29,7 @@ from toolsearchd.dispatch.results import clipped, text_bytes, whole_text
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.framing import ENCODING_ERRORS, is_serialisable
-from toolsearchd.protocol.replies import Piece
+from toolsearchd.protocol.replies import ResultPiece
 from toolsearchd.system.files import open_private, read_private
 from toolsearchd.values import representable
 
@@ -266,7 +266,7 @@ class Spill:
         if kept in self._kept.get(session, ()):
             self._kept[session].remove(kept)
 
-    def resolve(self, session: str, handle: str, offset: int = 0, limit: int | None = None) -> Piece:
+    def resolve(self, session: str, handle: str, offset: int = 0, limit: int | None = None) -> ResultPiece:
         """Offsets are in bytes. Raises UNKNOWN_HANDLE and BAD_ARGUMENTS."""
         self._expire()
         found = self._find(session, handle)
@@ -291,9 +291,9 @@ class Spill:
         data, more = _whole_characters(data), offset + len(data) < found.size
         next_offset = offset + len(data) if more else UNSET
         try:
-            return Piece(total=found.size, text=clean_result(data.decode()), next_offset=next_offset)
+            return ResultPiece(total=found.size, text=clean_result(data.decode()), next_offset=next_offset)
         except UnicodeDecodeError:  # it begins within a character
-            return Piece(total=found.size, bytes=data, next_offset=next_offset)
+            return ResultPiece(total=found.size, bytes=data, next_offset=next_offset)
 
     def forget(self, session: str) -> None:
         """The session has ended."""

@@ -12,7 +12,7 @@ from msgspec import UNSET, UnsetType
 
 from toolsearchd.protocol import control_replies as control
 from toolsearchd.protocol import replies
-from toolsearchd.protocol.events import ApprovalEnded, ApprovalRequested, Step
+from toolsearchd.protocol.events import ApprovalEnded, ApprovalRequested, CallStep
 from toolsearchd.records import WireRecord
 
 
@@ -159,7 +159,7 @@ DOCUMENTS: dict[str, tuple[Any, ...]] = {
     "approve": (replies.Decided,),
     "deny": (replies.Decided,),
     "journal": (JournalDocument,),
-    "watch": (Step,),
+    "watch": (CallStep,),
     "install": (InstallDocument,),
     "uninstall": (UninstallDocument,),
     "disclosure": (DisclosureDocument,),

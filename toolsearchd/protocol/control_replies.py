@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import UNSET, UnsetType
 
 from toolsearchd.protocol.events import ShownPrompt
-from toolsearchd.protocol.replies import Decided, Stopped
+from toolsearchd.protocol.replies import Decided, EndedByStop
 from toolsearchd.records import Finding, WireRecord
 
 
@@ -128,7 +128,7 @@ class RestartReply(WireRecord, frozen=True):
     restarted: str
 
 
-class StopSessionsReply(Stopped, frozen=True):
+class StopSessionsReply(EndedByStop, frozen=True):
     sessions: int
 
 

@@ -83,7 +83,7 @@ class ProgressMade(Event, frozen=True, tag="progress"):
     message: str | None
 
 
-class Step(WireRecord, frozen=True):
+class CallStep(WireRecord, frozen=True):
     """A step of somebody's work, for who watches: `step` says which, the rest is there as it has it."""
 
     step: str
@@ -105,7 +105,7 @@ class Step(WireRecord, frozen=True):
     running: int | UnsetType = UNSET
 
 
-class ActivityStep(Event, Step, frozen=True, tag="activity"): ...
+class ActivityStep(Event, CallStep, frozen=True, tag="activity"): ...
 
 
 class Drain(Event, frozen=True, tag="drain"):

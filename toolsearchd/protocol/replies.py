@@ -121,7 +121,7 @@ class SearchGroup(WireRecord, frozen=True):
     repeat: int | UnsetType = UNSET  # which time it is that the query gets this answer, from the second on
 
 
-class FoundTool(WireRecord, frozen=True):
+class SearchedTool(WireRecord, frozen=True):
     source: str
     source_name: str
     description: str
@@ -134,7 +134,7 @@ class SearchReply(Stamped, frozen=True):
     queries: list[str]
     total_available: int
     results: list[SearchGroup]
-    tools: dict[str, FoundTool]
+    tools: dict[str, SearchedTool]
 
 
 class DescribedTool(WireRecord, frozen=True):
@@ -186,19 +186,19 @@ class UseReply(Stamped, frozen=True):
     text: str | UnsetType = UNSET
 
 
-class Stopped(WireRecord, frozen=True):
+class EndedByStop(WireRecord, frozen=True):
     """How many entries a stop found."""
 
     interrupted: int  # were not sent
     running: int  # are told to cancel; they may have happened
 
 
-class StopReply(Stopped, frozen=True):
+class StopReply(EndedByStop, frozen=True):
     generation: int
     listing_stale: bool
 
 
-class Piece(WireRecord, frozen=True):
+class ResultPiece(WireRecord, frozen=True):
     """Of a result; `bytes` in place of `text` where it begins within a character."""
 
     total: int  # bytes
@@ -207,7 +207,7 @@ class Piece(WireRecord, frozen=True):
     next_offset: int | UnsetType = UNSET  # where more is
 
 
-class ResolveReply(Piece, frozen=True, kw_only=True):
+class ResolveReply(ResultPiece, frozen=True, kw_only=True):
     generation: int
     listing_stale: bool
 
