@@ -6,6 +6,7 @@ import pytest
 
 from tests.unit.disclosure_catalog import DOWN, GITHUB, SLACK, STARTING, assembled, source, view
 from toolsearchd.catalog.grant import Grant
+from toolsearchd.disclosure.explanation import explain
 from toolsearchd.disclosure.texts import ToolTexts
 from toolsearchd.disclosure.tiers import is_deferrable
 from toolsearchd.disclosure.view import View
@@ -172,9 +173,28 @@ def test_a_name_that_is_nearly_right_gets_near_ones(wrong):
     assert list(reply["tools"]) == ["mcp__slack__post_message"]
 
 
-def test_near_names_come_from_the_grant():
-    reply = view(GITHUB, SLACK, grant=Grant(servers=("slack",))).describe({"names": ["creat_issue"]})
-    assert "github" not in json.dumps(reply.get("near", {}))
+@pytest.mark.parametrize("grant", [Grant(servers=("slack",)), Grant(tools=("slack/*", "merge_pull_request"))])
+@pytest.mark.parametrize("wrong", ["creat_issue", "mcp__github__create_isue", "list_issuess", "list"])
+@pytest.mark.parametrize("dialect", ["default", "hermes"])
+def test_near_names_come_from_the_grant(grant, wrong, dialect):
+    seen = view(GITHUB, SLACK, grant=grant, dialect=dialect)
+    with pytest.raises(ToolsearchdError) as refused:
+        seen.resolve_call(wrong, shown=())
+    near = [*seen.near_names(wrong, 50), *refused.value.fields["near"]]
+    near += seen.describe({"names": [wrong]}).get("near", {}).get(wrong, [])
+    assert set(near) <= {seen.name_of(tool) for tool in seen.granted_tools()}
+
+
+def test_near_names_of_which_search_finds_none_come_from_the_grant():
+    """All names of a small catalog are compared then."""
+    some = source("srv", {"abcdefgh": "One", "abcdefgx": "Two"})
+    assert view(some).near_names("zbcdefg") == ["mcp__srv__abcdefgh", "mcp__srv__abcdefgx"]
+    assert view(some, grant=Grant(tools=("abcdefgx",))).near_names("zbcdefg") == ["mcp__srv__abcdefgx"]
+    explained = explain(view(some, grant=Grant(tools=("abcdefgx",))), "one", None, limits=Limits())
+    assert "abcdefgh" not in json.dumps(explained)
+    with pytest.raises(ToolsearchdError) as refused:
+        explain(view(some, grant=Grant(tools=("abcdefgx",))), "one", "zbcdefgh", limits=Limits())
+    assert "mcp__srv__abcdefgh" not in json.dumps(refused.value.fields)
 
 
 def test_a_bare_name_of_two_tools_is_not_guessed():

@@ -11,6 +11,7 @@ from pyroaring import BitMap
 
 from toolsearchd.index.analyzer import make_analyzer
 from toolsearchd.index.builder import compile_index
+from toolsearchd.index.concepts import Tuning
 from toolsearchd.index.document import IndexDocument
 from toolsearchd.index.ranker import DefaultSearcher
 from toolsearchd.index.scope import Positions, Scope, Scores
@@ -106,6 +107,59 @@ def test_a_typo_is_read_as_the_word_it_meant() -> None:
     assert ENGINE.all("list repositroy issues")[0] == "github/list_issues"
     assert ENGINE.group("repositroy").unknown == ["repositroy"]
     assert ENGINE.all("calender")[0] == "calendar/create_event"
+
+
+def test_a_typo_that_may_be_two_words_is_the_commoner_one() -> None:
+    """Whichever comes first by its letters."""
+    for common, rare in (("monitor", "mentor"), ("mentor", "monitor")):
+        tools = {f"srv/{common}_{n}": f"Mount the {common}" for n in range(3)}
+        engine = Engine(TOOLS | {"srv/other": f"Mount the {rare}"} | tools)
+        assert set(engine.all("montor")) == set(tools)
+
+
+def test_a_match_scores_seven_tenths_of_the_best() -> None:
+    """Longer and longer descriptions of one word: their scores fall by little steps."""
+    filler = " ".join(f"filler{n}" for n in range(60)).split()
+    engine = Engine({f"srv/t{n}": " ".join(["gadget", *filler[:n]]) for n in range(60)})
+    group = engine.group("gadget", limit=60)
+    best = group.matches[0].score
+    assert 0.7 <= min(hit.score for hit in group.matches) / best < 0.72
+    assert 0.68 < max(hit.score for hit in group.near) / best < 0.7
+
+
+@pytest.mark.parametrize(("own", "others", "covered"), [(3, 5, 0.556), (2, 4, 0.511)])
+def test_a_match_covers_half_of_the_query_and_a_little_more(own: int, others: int, covered: float) -> None:
+    words = "apple brick cloud drum eagle flute grape horse".split()
+    its, query = " ".join(words[:own]), " ".join(words[: own + others])
+    elsewhere = " ".join(words[own : own + others])  # and commoner, so that its own words lead
+    engine = Engine({"a/x": its, "b/y": elsewhere, "c/z": elsewhere})
+    assert isinstance(engine.searcher, DefaultSearcher)
+    assert engine.searcher.coverage(engine.searcher.reader.read(query), 0) == pytest.approx(
+        covered, abs=0.001
+    )
+    assert engine.matches(query) == (["a/x"] if covered > 0.53 else [])
+
+
+def test_a_partner_of_the_thesaurus_is_worth_less_than_the_word() -> None:
+    engine = Engine({"a/x": "gadget the ticket now", "b/y": "gadget the issue now"})
+    assert engine.matches("ticket") == ["a/x"]
+    assert engine.near("ticket") == ["b/y"]
+
+
+def test_a_name_that_is_covered_gains_three_tenths() -> None:
+    def score(name_coverage: float) -> float:
+        assert isinstance(ENGINE.searcher, DefaultSearcher)
+        tuning = Tuning(name_coverage=name_coverage)
+        return (
+            DefaultSearcher(ENGINE.searcher.scope, tuning=tuning).search("create issue", 1).matches[0].score
+        )
+
+    assert ENGINE.group("create issue").matches[0].score == pytest.approx(1.3 * score(0.0))
+
+
+@pytest.mark.parametrize("short", ["isue", "maill", "evnt"])
+def test_a_typo_in_a_short_word_is_not_guessed_at(short: str) -> None:
+    assert ENGINE.all(short) == []
 
 
 def test_words_may_be_written_together_or_apart() -> None:
