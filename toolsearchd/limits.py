@@ -82,7 +82,6 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     call_timeout_s: float = 300.0
     entries_at_once: int = 16  # of one batch on their way: twice what a server takes by default
     queued_entries: int = 1024  # per session: 16 open requests of 64
-    stop_grace_s: float = 2.0
     result_text_bytes: int = 100_000  # of a result's text in the reply: 25,000 tokens; the whole is in a file
     spill_bytes: int = 64 * 1024 * 1024  # of such files, per session: eight of the longest results
     spill_s: float = 3600.0  # … each is kept so long at most

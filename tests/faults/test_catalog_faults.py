@@ -67,7 +67,7 @@ def test_odd_names_stay_apart_and_safe() -> None:
 def test_a_huge_description_is_analysed_up_to_a_bound(description: str) -> None:
     definition = tool("t", description)
     assert len(definition.description) == len(description)  # the model may still read all of it
-    document = document_of(Source(name="s"), definition)
+    document = document_of(Source(name="s"), definition, LIMITS.analysed_bytes)
     assert len(document.description) <= LIMITS.analysed_bytes
     analysis = ANALYZERS["default"].analyse(document)
     assert analysis.lengths[DESCRIPTION] <= LIMITS.analysed_bytes // 2
@@ -77,7 +77,7 @@ def test_a_huge_description_is_analysed_up_to_a_bound(description: str) -> None:
 def test_odd_property_names_are_clipped_and_harmless() -> None:
     names = ["__proto__", "constructor", "a\x00b", "\x1b[31m", "q" * 1_000_000, "", "普通"]
     schema = {"type": "object", "properties": {name: {"type": "string"} for name in names}}
-    document = document_of(Source(name="s"), tool("t", "", schema))
+    document = document_of(Source(name="s"), tool("t", "", schema), None)
     assert len(document.parameters) == len(names)
     assert max(len(name) for name, _ in document.parameters) <= 200
     analysis = ANALYZERS["default"].analyse(document)
@@ -87,12 +87,12 @@ def test_odd_property_names_are_clipped_and_harmless() -> None:
 
 def test_ten_thousand_properties_and_deep_ones() -> None:
     wide = {"type": "object", "properties": {f"p{n}": {"description": f"d{n}"} for n in range(10_000)}}
-    assert len(document_of(Source(name="s"), tool("t", "", wide)).parameters) == 10_000
+    assert len(document_of(Source(name="s"), tool("t", "", wide), None).parameters) == 10_000
     deep: dict[str, Any] = {"type": "object", "properties": {"leaf": {}}}
     for _ in range(50):
         deep = {"type": "object", "properties": {f"k{n}": deep for n in range(2)}}
         deep["properties"]["k1"] = {}
-    document = document_of(Source(name="s"), tool("t", "", deep))
+    document = document_of(Source(name="s"), tool("t", "", deep), None)
     assert len(document.nested) <= 200
 
 

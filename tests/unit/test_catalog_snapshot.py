@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
 import pytest
 from pyroaring import BitMap
 
@@ -100,7 +101,10 @@ def test_a_name_listed_twice_means_the_first() -> None:
 def test_only_what_changed_is_missing_from_the_memo() -> None:
     first = compiled(GITHUB, SLACK)
     work = SnapshotCompile(
-        first, (GITHUB, source("slack", *SLACK.definitions, tool("new"))), analyzers=ANALYZERS
+        first,
+        (GITHUB, source("slack", *SLACK.definitions, tool("new"))),
+        analyzers=ANALYZERS,
+        analysed_bytes=None,
     )
     for _ in work.prepare():
         pass
@@ -160,7 +164,7 @@ class Stumbling(DefaultAnalyzer):
 
 def test_a_poisoned_tool_keeps_no_other_out() -> None:
     sources = (source("bad", tool("one", "poison"), tool("two", "harmless words")), SLACK)
-    work = SnapshotCompile(Snapshot.empty(), sources, analyzers={"default": Stumbling()})
+    work = SnapshotCompile(Snapshot.empty(), sources, analyzers={"default": Stumbling()}, analysed_bytes=None)
     while work.step():
         pass
     assert [(server, name) for server, name, _ in work.failed] == [("bad", "one")]
@@ -279,15 +283,27 @@ def test_a_document_holds_what_a_schema_says() -> None:
         "rows": {"type": "array", "items": {"type": "object", "properties": {"cell": {}}}},
         "odd": 5,
     }
-    document = document_of(GITHUB, tool("t", **schema))
+    document = document_of(GITHUB, tool("t", **schema), None)
     assert document.parameters == (("q", "what to find"), ("opts", ""), ("rows", ""), ("odd", ""))
     assert document.nested == (("deep", "inner words"), ("cell", ""))
+
+
+def test_a_document_holds_so_much_of_each_description_and_no_more() -> None:
+    schema = {
+        "q": {"description": "what to find"},
+        "opts": {"properties": {"deep": {"description": "inner words"}}},
+    }
+    definition = msgspec.structs.replace(tool("t", **schema), description="first words")
+    document = document_of(GITHUB, definition, 4)
+    assert document.description == "firs"
+    assert document.parameters == (("q", "what"), ("opts", ""))
+    assert document.nested == (("deep", "inne"),)
 
 
 @pytest.mark.parametrize("schema", [{"properties": []}, {"properties": None}, {"properties": {"a": []}}, {}])
 def test_a_nonsense_schema_gives_a_document(schema: dict[str, Any]) -> None:
     raw = json.dumps({"name": "t", "inputSchema": schema}).encode()
-    assert document_of(GITHUB, decode_definition(raw, Limits())).name == "t"
+    assert document_of(GITHUB, decode_definition(raw, Limits()), None).name == "t"
 
 
 def test_empty_catalogs_answer() -> None:

@@ -14,6 +14,7 @@ from toolsearchd.catalog.stored import VERSION, dump_snapshot, load_snapshot
 from toolsearchd.index.analyzer import make_analyzer
 from toolsearchd.limits import Limits
 
+ANALYSED_BYTES = 10_000
 ANALYZERS = {name: make_analyzer(name) for name in ("default", "hermes")}
 
 
@@ -28,11 +29,11 @@ def sources(count=300, servers=5):
 
 
 def written(snapshot):
-    return [section for section in dump_snapshot(snapshot) if section is not None]
+    return [section for section in dump_snapshot(snapshot, ANALYSED_BYTES) if section is not None]
 
 
 def restored(snapshot):
-    return load_snapshot(iter(written(snapshot)))
+    return load_snapshot(iter(written(snapshot)), ANALYSED_BYTES)
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +73,7 @@ def test_searches_give_the_same_scores(snapshot, ranker):
 
 def test_nothing_new_costs_no_analysis_and_no_posting(snapshot):
     again = restored(snapshot)
-    work = SnapshotCompile(again, again.sources, analyzers=ANALYZERS)
+    work = SnapshotCompile(again, again.sources, analyzers=ANALYZERS, analysed_bytes=ANALYSED_BYTES)
     for _ in work.prepare():
         pass
     assert work.missing == []
@@ -81,6 +82,18 @@ def test_nothing_new_costs_no_analysis_and_no_posting(snapshot):
     assert work.snapshot.sources == again.sources
     for name, index in again.indexes.items():
         assert work.snapshot.indexes[name] is index
+
+
+def test_indexes_that_hold_more_of_descriptions_are_made_anew(snapshot):
+    again = load_snapshot(iter(written(snapshot)), 12)
+    assert (again.sources, dict(again.indexes)) == (snapshot.sources, {})
+    work = SnapshotCompile(again, again.sources, analyzers=ANALYZERS, analysed_bytes=12)
+    for _ in work.prepare():
+        pass
+    assert {len(document.description) for _, _, document in work.missing} == {12}
+    while work.step():
+        pass
+    assert work.snapshot.indexes["default"].live == snapshot.live
 
 
 def test_a_restored_catalog_is_read_by_the_analyzers_that_made_it(snapshot):
@@ -106,28 +119,28 @@ def test_another_version_is_refused(snapshot):
     assert version == VERSION
     other = msgspec.msgpack.encode([VERSION + 1, *more])
     with pytest.raises(ValueError, match=f"of version {VERSION + 1}, this daemon reads {VERSION}"):
-        load_snapshot(iter([other, *rest]))
+        load_snapshot(iter([other, *rest]), ANALYSED_BYTES)
 
 
 def test_missing_swapped_and_foreign_sections_are_refused(snapshot):
     sections = written(snapshot)
     for at in range(1, len(sections)):
         with pytest.raises(ValueError, match=r"fit together|differ in length|end elsewhere"):
-            load_snapshot(iter(sections[:at]))
+            load_snapshot(iter(sections[:at]), ANALYSED_BYTES)
     for at in range(1, len(sections) - 1):
         swapped = [*sections]
         swapped[at], swapped[at + 1] = swapped[at + 1], swapped[at]
         if swapped == sections:
             continue
         try:
-            loaded = load_snapshot(iter(swapped))
+            loaded = load_snapshot(iter(swapped), ANALYSED_BYTES)
         except ValueError:
             continue
         # Two servers changed places: each is whole, and the documents still say whose they are.
         assert len(loaded) == len(snapshot)
 
 
-@pytest.mark.parametrize("junk", [b"", b"\x94", b"\xff" * 9, b"\x94\x01\x01", b"\x94" + b"\x91" * 100_000])
+@pytest.mark.parametrize("junk", [b"", b"\x95", b"\xff" * 9, b"\x95\x01\x01", b"\x95" + b"\x91" * 100_000])
 def test_junk_is_refused(junk):
     with pytest.raises(ValueError, match=r"fit together|of version"):
-        load_snapshot(iter([junk]))
+        load_snapshot(iter([junk]), ANALYSED_BYTES)

@@ -79,7 +79,9 @@ def test_absent_capabilities_get_few_answers() -> None:
 
 def documents_with(doc: int, words: tuple[str, ...]) -> list[IndexDocument]:
     """All documents by doc id, one of them with more words."""
-    found = [document_of(source, definition) for source in sources() for definition in source.definitions]
+    found = [
+        document_of(source, definition, None) for source in sources() for definition in source.definitions
+    ]
     found[doc] = msgspec.structs.replace(found[doc], aliases=words)
     return found
 

@@ -208,11 +208,12 @@ class Sender:
             on_progress(context.entry, progress, total, message)
 
         spec = self._upstream.spec(tool.server)
+        own_timeout_s = spec.timeout_s if spec else None
         return await self._upstream.call(
             tool.server,
             tool.name,
             arguments,
-            timeout_s=spec.timeout_s if spec else self._limits.call_timeout_s,
+            timeout_s=self._limits.call_timeout_s if own_timeout_s is None else own_timeout_s,
             on_progress=report if on_progress is not None else None,
             check=check,
             caller=caller.session_id,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_left
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -19,11 +19,9 @@ from toolsearchd.index.analyzer import Analyzer
 from toolsearchd.index.builder import Compile, compacted, empty_index
 from toolsearchd.index.document import Analysis, IndexDocument
 from toolsearchd.index.postings import Index, bitmap
-from toolsearchd.limits import Limits
 
 MemoKey = tuple[str, str]  # (analyzer name, document digest)
 
-_ANALYSED_CHARS = Limits().analysed_bytes
 _PARAMETER_CHARS = 200  # a property's name: longer ones are no words
 _NESTED_LEVELS = 3
 _SORTED_A_STEP = 500
@@ -45,12 +43,15 @@ class SnapshotCompile:
         sources: Sequence[Source],
         *,
         analyzers: Mapping[str, Analyzer],
+        analysed_bytes: int | None,
         memo: Mapping[MemoKey, Analysis] | None = None,
     ) -> None:
+        """`analysed_bytes`: `Limits.analysed_bytes`; None: descriptions are analysed whole."""
         self.snapshot = previous
         self._previous = previous
         self._sources = tuple(sources)
         self._analyzers = analyzers
+        self._analysed_bytes = analysed_bytes
         self._memo: dict[MemoKey, Analysis] = {}
         self._known = memo or {}
         self.memo: dict[MemoKey, Analysis] = {}  # what a small change used: it may flip back
@@ -99,7 +100,8 @@ class SnapshotCompile:
                 if (name, digest) in self._known:
                     self._memo[name, digest] = self._known[name, digest]
                 else:
-                    self.missing.append((name, digest, document_of(source, definition)))
+                    document = document_of(source, definition, self._analysed_bytes)
+                    self.missing.append((name, digest, document))
                 yield
         self._prepared = True
 
@@ -215,7 +217,7 @@ class SnapshotCompile:
             analysis = self._memo.pop(key, None)
             if analysis is None:
                 try:
-                    analysis = analyzer.analyse(document_of(source, definition))
+                    analysis = analyzer.analyse(document_of(source, definition, self._analysed_bytes))
                 except Exception as error:  # noqa: BLE001 - one poisoned tool must not keep all others out
                     self.failed.append((source.name, definition.name, repr(error)))
                     continue
@@ -271,18 +273,21 @@ class SnapshotCompile:
 
 
 def compile_snapshot(
-    previous: Snapshot, sources: Sequence[Source], analyzers: Mapping[str, Analyzer]
+    previous: Snapshot,
+    sources: Sequence[Source],
+    analyzers: Mapping[str, Analyzer],
+    analysed_bytes: int | None = None,
 ) -> Snapshot:
     """The next snapshot, all at once."""
-    work = SnapshotCompile(previous, sources, analyzers=analyzers)
+    work = SnapshotCompile(previous, sources, analyzers=analyzers, analysed_bytes=analysed_bytes)
     while work.step():
         pass
     return work.snapshot
 
 
-def document_of(source: Source, definition: Definition) -> IndexDocument:
-    """What the index is told about a tool."""
-    top, nested = _properties(definition.input_schema)
+def document_of(source: Source, definition: Definition, analysed_bytes: int | None) -> IndexDocument:
+    """What the index is told about a tool; `analysed_bytes` of each description, None: all."""
+    top, nested = _properties(definition.input_schema, analysed_bytes)
     exposed = definition.name if source.kind == "plugin" else hermes_name(source.name, definition.name)
     return IndexDocument(
         key=public_name_of(source, definition.name),
@@ -290,7 +295,7 @@ def document_of(source: Source, definition: Definition) -> IndexDocument:
         server=source.name,
         exposed=exposed,
         title=definition.title[:1000],
-        description=definition.description[:_ANALYSED_CHARS],
+        description=definition.description[:analysed_bytes],
         parameters=top,
         nested=nested,
         aliases=aliases_for(source, definition.name),
@@ -301,11 +306,6 @@ def document_of(source: Source, definition: Definition) -> IndexDocument:
 def public_name_of(source: Source, tool: str) -> str:
     """An agent knows its own tools by their own names; all others have the public name of the pair."""
     return tool if source.kind == "plugin" else public_name(source.name, tool)
-
-
-def documents_of(source: Source) -> list[IndexDocument]:
-    """The documents of all of a source's tools."""
-    return [document_of(source, definition) for definition in source.definitions]
 
 
 def aliases_for(source: Source, tool: str) -> tuple[str, ...]:
@@ -323,22 +323,28 @@ def _same_documents(before: Source, now: Source) -> bool:
     )
 
 
-def _properties(schema: bytes) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]:
+def _properties(
+    schema: bytes, analysed_bytes: int | None
+) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]:
     """(name, description) of the top-level properties, and of some below them."""
+
+    def cut(found: Iterable[tuple[str, str, Any]]) -> tuple[tuple[str, str], ...]:
+        return tuple((name, words[:analysed_bytes]) for name, words, _ in found)
+
     try:
         decoded = msgspec.json.decode(schema)
     except (msgspec.MsgspecError, RecursionError):
         return (), ()
     top = list(_of_object(decoded))
-    nested: list[tuple[str, str]] = []
+    nested: list[tuple[str, str, Any]] = []
     level = [value for _, _, value in top]
     for _ in range(_NESTED_LEVELS):
         below = [found for value in level for found in _below(value)]
-        nested.extend((name, words) for name, words, _ in below)
+        nested += below
         level = [value for _, _, value in below]
         if len(nested) >= _NESTED_MAX:
             break
-    return tuple((name, words) for name, words, _ in top), tuple(nested[:_NESTED_MAX])
+    return cut(top), cut(nested[:_NESTED_MAX])
 
 
 def _of_object(schema: Any) -> Iterator[tuple[str, str, Any]]:
@@ -348,7 +354,7 @@ def _of_object(schema: Any) -> Iterator[tuple[str, str, Any]]:
         return
     for name, value in properties.items():
         words = value.get("description") if isinstance(value, dict) else None
-        yield name[:_PARAMETER_CHARS], words[:_ANALYSED_CHARS] if isinstance(words, str) else "", value
+        yield name[:_PARAMETER_CHARS], words if isinstance(words, str) else "", value
 
 
 def _below(schema: Any) -> Iterator[tuple[str, str, Any]]:

@@ -16,7 +16,7 @@ from toolsearchd.catalog.model import Source, Tool
 from toolsearchd.catalog.snapshot import Ids, Snapshot
 from toolsearchd.index.stored import SECTIONS, dump_index, load_index
 
-VERSION = 1  # raise when anything below is laid out otherwise
+VERSION = 2  # raise when anything below is laid out otherwise
 
 
 class _Head(msgspec.Struct, frozen=True, array_like=True):
@@ -24,6 +24,7 @@ class _Head(msgspec.Struct, frozen=True, array_like=True):
     generation: int
     sources: int
     indexes: tuple[str, ...]
+    analysed_bytes: int  # of descriptions stand in the indexes
 
 
 class _Docs(msgspec.Struct, frozen=True):
@@ -37,11 +38,10 @@ class _Docs(msgspec.Struct, frozen=True):
     name_order: bytes
 
 
-def dump_snapshot(snapshot: Snapshot) -> Iterator[bytes | None]:
+def dump_snapshot(snapshot: Snapshot, analysed_bytes: int) -> Iterator[bytes | None]:
     """Its sections: the head, one per source, the documents, the indexes. None between: others may run."""
-    yield msgspec.msgpack.encode(
-        _Head(VERSION, snapshot.generation, len(snapshot.sources), tuple(snapshot.indexes))
-    )
+    head = _Head(VERSION, snapshot.generation, len(snapshot.sources), tuple(snapshot.indexes), analysed_bytes)
+    yield msgspec.msgpack.encode(head)
     for source in snapshot.sources:
         yield msgspec.msgpack.encode(source)
     source_of = np.full(len(snapshot.tools), -1, np.int32)
@@ -69,18 +69,19 @@ def dump_snapshot(snapshot: Snapshot) -> Iterator[bytes | None]:
         yield from dump_index(index)
 
 
-def load_snapshot(sections: Iterator[bytes]) -> Snapshot:
-    """The snapshot that was dumped, its analyzers not named yet. Raises ValueError where it is none."""
+def load_snapshot(sections: Iterator[bytes], analysed_bytes: int) -> Snapshot:
+    """The snapshot that was dumped, its analyzers not named yet; without its indexes where more or less of
+    descriptions stands in them than `analysed_bytes`. Raises ValueError where it is none."""
     try:
-        return _load(sections)
+        return _load(sections, analysed_bytes)
     except (msgspec.MsgspecError, RecursionError, StopIteration, LookupError, UnicodeError) as error:
         raise ValueError(f"it does not fit together: {error!r}") from error
 
 
-def _load(sections: Iterator[bytes]) -> Snapshot:
+def _load(sections: Iterator[bytes], analysed_bytes: int) -> Snapshot:
     # The version first: another layout of the rest must not be guessed at.
     packed = next(sections)
-    version = msgspec.msgpack.decode(packed)[0] if packed[:1] == b"\x94" else None
+    version = msgspec.msgpack.decode(packed)[0] if packed[:1] == b"\x95" else None
     if version != VERSION:
         raise ValueError(f"it is of version {version!r}, this daemon reads {VERSION}")
     head = msgspec.msgpack.decode(packed, type=_Head)
@@ -92,7 +93,7 @@ def _load(sections: Iterator[bytes]) -> Snapshot:
     digests = docs.digests.split("\n") if len(source_of) else []
     tools = _tools(sources, source_of, np.frombuffer(docs.place, np.int32), names)
     indexes = {}
-    for name in head.indexes:
+    for name in head.indexes if head.analysed_bytes == analysed_bytes else ():
         indexes[name] = load_index([next(sections) for _ in range(SECTIONS)])
     if not len(tools) == len(names) == len(digests):
         raise ValueError("its tables of tools differ in length")

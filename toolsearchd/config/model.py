@@ -64,7 +64,7 @@ class ServerSpec(msgspec.Struct, frozen=True, kw_only=True):
     digest: str = ""  # transport, command, env, cwd | url, headers; keyed, since values may be secrets
     # The daemon's own keys: changing one of these does not restart the server.
     enabled: bool = True
-    timeout_s: float = 300.0
+    timeout_s: float | None = None  # of a call; None: Limits.call_timeout_s
     connect_timeout_s: float = 60.0
     include: tuple[str, ...] | None = None  # exact names or case-sensitive globs; None: all; beats exclude
     exclude: tuple[str, ...] = ()

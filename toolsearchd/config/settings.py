@@ -113,13 +113,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     approval: Approval = Approval()
     hooks: HookSettings = HookSettings()
     journal: JournalSettings = JournalSettings()
-    limits: Limits = Limits()
+    limits: Limits = msgspec.field(default_factory=Limits)
 
 
 _SIZE = re.compile(r"^(\d+(?:\.\d+)?)\s*(B|KB|KiB|MB|MiB|GB|GiB)$", re.IGNORECASE)
 _UNITS = {"b": 1, "kb": 1000, "kib": 1 << 10, "mb": 10**6, "mib": 1 << 20, "gb": 10**9, "gib": 1 << 30}
 _MAY_BE_ZERO = (
-    *("settle_s", "deleted_grace_s", "reconnect_jitter", "list_min_interval_s", "stop_grace_s", "drain_s"),
+    *("settle_s", "deleted_grace_s", "reconnect_jitter", "list_min_interval_s", "drain_s"),
     *("cooldown_s", "cooldown_max_s", "compile_inline_tools", "first_connect_delays_s", "worker_idle_s"),
     *("reconnect_delays_s", "stop_stdin_s", "stop_term_s", "journal_gather_s"),
 )

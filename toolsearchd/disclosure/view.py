@@ -139,6 +139,18 @@ class View:
         return {source.name: source for source in self.sources}
 
     @property
+    def max_queries(self) -> int:
+        """Of one search: the dialect's own number where it has one, never more than the limit."""
+        most = self.limits.queries_per_search
+        return most if self.dialect.max_queries is None else min(most, self.dialect.max_queries)
+
+    @property
+    def max_names(self) -> int:
+        """Of one describe; as `max_queries`."""
+        most = self.limits.names_per_describe
+        return most if self.dialect.max_names is None else min(most, self.dialect.max_names)
+
+    @property
     def deferred_count(self) -> int:
         """How many tools hide where a bridge stands."""
         return len(self) - len(self.pinned)
@@ -330,8 +342,8 @@ class View:
             texts.search if separate_listing else search_description(texts, self.deferred_count, shown),
             default_limit=self.settings.search_default_limit,
             most_matches=self.settings.max_search_limit,
-            most_queries=self.dialect.max_queries,
-            most_names=self.dialect.max_names,
+            most_queries=self.max_queries,
+            most_names=self.max_names,
         )
 
     def bare_bridge(self) -> list[dict[str, Any]]:

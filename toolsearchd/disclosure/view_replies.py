@@ -37,7 +37,7 @@ class ViewReplies:
         settings, dialect = self._view.settings, self._view.dialect
         queries = parse_queries(
             args,
-            most=dialect.max_queries,
+            most=self._view.max_queries,
             max_chars=self._view.limits.query_chars,
             rules=dialect.argument_rules,
         )
@@ -116,7 +116,7 @@ class ViewReplies:
 
     def describe(self, args: Mapping[str, Any], direct: Collection[str]) -> dict[str, Any]:
         """The reply's fields; `direct`: names the agent lists itself. Raises BAD_ARGUMENTS or TOO_MANY."""
-        names = parse_names(args, most=self._view.dialect.max_names, rules=self._view.dialect.argument_rules)
+        names = parse_names(args, most=self._view.max_names, rules=self._view.dialect.argument_rules)
         tools: dict[str, Any] = {}
         missing: list[str] = []
         errors: dict[str, str] = {}

@@ -88,7 +88,13 @@ class Cataloger:
         started = time.perf_counter()
         slices = Slices(self._limits.compile_slice_s)
         self._apply_options()
-        compile_ = SnapshotCompile(self.snapshot, self._sources(), analyzers=self._analyzers, memo=self._memo)
+        compile_ = SnapshotCompile(
+            self.snapshot,
+            self._sources(),
+            analyzers=self._analyzers,
+            analysed_bytes=self._limits.analysed_bytes,
+            memo=self._memo,
+        )
         for _ in compile_.prepare():
             await slices.breathe()
         if len(compile_.missing) > self._limits.compile_inline_tools:

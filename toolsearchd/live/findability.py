@@ -40,7 +40,7 @@ async def findability(snapshot: Snapshot, lexicon: Lexicon, limits: Limits) -> l
     found = _not_indexed(snapshot)
     for doc, tool in crowded[: limits.doctor_searches]:
         source = sources[tool.server]
-        hard = finder.hard_to_find(document_of(source, tool.definition), doc)
+        hard = finder.hard_to_find(document_of(source, tool.definition, limits.analysed_bytes), doc)
         if hard is not None:
             found.append(_finding(snapshot, source, tool, hard))
         await slices.breathe()

@@ -95,7 +95,11 @@ class Overlays:
         source = Source(name=name, kind="plugin", definitions=definitions)
         analyzers = self._analyzers_like(base.analyzers)
         work = SnapshotCompile(
-            base.branch(analyzers), (*base.sources, source), analyzers=analyzers, memo=memo
+            base.branch(analyzers),
+            (*base.sources, source),
+            analyzers=analyzers,
+            analysed_bytes=self._limits.analysed_bytes,
+            memo=memo,
         )
         for _ in work.prepare():
             await slices.breathe()

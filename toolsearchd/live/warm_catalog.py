@@ -57,7 +57,7 @@ class WarmCatalog:
                 file = open_private(self._path)
                 if file is not None:
                     with file:
-                        self._saved = load_snapshot(_sections(file))
+                        self._saved = load_snapshot(_sections(file), self._limits.analysed_bytes)
             except (OSError, ValueError) as error:
                 log.warning("%s is not used, tools are found as their servers come up: %s", self._path, error)
         return self._saved
@@ -94,7 +94,7 @@ class WarmCatalog:
         try:
             with replacing(self._path) as file:
                 await trio.to_thread.run_sync(file.write, _MAGIC)
-                for section in dump_snapshot(snapshot):
+                for section in dump_snapshot(snapshot, self._limits.analysed_bytes):
                     await slices.breathe()
                     if section is not None:
                         head = _SECTION.pack(len(section), zlib.crc32(section))

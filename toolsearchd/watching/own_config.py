@@ -13,7 +13,6 @@ from toolsearchd.config.model import MEND, Problem
 from toolsearchd.config.settings import Settings, load_settings
 from toolsearchd.disclosure.sanitise import excerpt
 from toolsearchd.errors import ToolsearchdError
-from toolsearchd.limits import Limits
 from toolsearchd.watching.remembered import ConfigMemory, Word
 from toolsearchd.watching.watched_file import WatchedFile
 
@@ -48,7 +47,7 @@ class OwnConfig:
         file.look(
             self._parse,
             # What it sets must not keep it from being mended.
-            max_bytes=max(file.value.limits.user_file_bytes, Limits().user_file_bytes),
+            max_bytes=max(file.value.limits.user_file_bytes, _NOTHING.limits.user_file_bytes),
             grace_s=grace_s,
             now=now,
             context=None,

@@ -106,7 +106,9 @@ def _offline(tools: Sequence[CatalogLine]) -> tuple[SearchCall, Callable[[Judged
             raise ToolsearchdError("BAD_ARGUMENTS", f"{tool.server}/{tool.name[:80]}: {error}") from error
         servers.setdefault(tool.server, []).append(definition)
     sources = [Source(name=name, definitions=tuple(found)) for name, found in servers.items()]
-    snapshot = compile_snapshot(Snapshot.empty(), sources, {"default": make_analyzer("default")})
+    snapshot = compile_snapshot(
+        Snapshot.empty(), sources, {"default": make_analyzer("default")}, limits.analysed_bytes
+    )
     searcher = snapshot.searcher("default", snapshot.live)
     assert isinstance(searcher, DefaultSearcher)
     names = [f"{tool.server}/{tool.name}" if tool else "" for tool in snapshot.tools]

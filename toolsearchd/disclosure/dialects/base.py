@@ -101,8 +101,8 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     name_of: Callable[[Tool], str]
     source_name_of: Callable[[Tool], str]
     label_of: Callable[[str], str] = str  # source name → its label in a listing
-    max_queries: int
-    max_names: int
+    max_queries: int | None = None  # of its own; `View.max_queries` has what holds
+    max_names: int | None = None
     argument_rules: Rules = "default"
     exact_names: bool = False  # describe and call take the exact name and no other form
     count_by_chars: bool = False  # ceil(characters / 4), and the reference's rule for listings
