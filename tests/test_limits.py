@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from toolsearchd.limits import Limits
+from toolsearchd.limits import LIVE, Limits
 
 ROOT = Path(__file__).parents[1] / "toolsearchd"
 HOLDERS = {"limits", "_limits"}
@@ -39,6 +39,17 @@ def test_limits_are_made_where_the_config_is_read() -> None:
             if "Limits" in map(name_of, made):
                 makers.add(name)
     assert {name for name in makers if not name.startswith("daemon/")} == MAKERS
+
+
+def test_what_is_read_of_the_config_anew_needs_no_restart() -> None:
+    read = {
+        node.attr
+        for name, node in nodes()
+        if isinstance(node, ast.Attribute)
+        and name_of(node.value) == "limits"
+        and (name.startswith("watching/") or name_of(getattr(node.value, "value", node)) == "settings")
+    }
+    assert read == LIVE
 
 
 @pytest.fixture(scope="module")

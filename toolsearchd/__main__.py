@@ -31,8 +31,15 @@ def main(argv: list[str] | None = None) -> None:
     import toolsearchd.places as places
 
     config_file = Path(args.config).absolute() if args.config else places.config_file()
+    state_dir = Path(args.state_dir) if args.state_dir else places.state_dir()
+    if args.config and _was_never_there(config_file, state_dir):
+        print(
+            f"toolsearchd: --config: there is no file {config_file}; write it (`{{}}` is enough), or leave "
+            "the option out",
+            file=sys.stderr,
+        )
+        raise SystemExit(EXIT_BAD_CONFIG)
     if args.check_config:
-        state_dir = Path(args.state_dir) if args.state_dir else places.state_dir()
         raise SystemExit(_check_config(config_file, state_dir))
     from toolsearchd.system import marker
 
@@ -49,7 +56,7 @@ def main(argv: list[str] | None = None) -> None:
     found = Places(
         config_file=config_file,
         runtime_dir=Path(args.runtime_dir) if args.runtime_dir else places.runtime_dir(),
-        state_dir=Path(args.state_dir) if args.state_dir else places.state_dir(),
+        state_dir=state_dir,
     )
     os.umask(0o077)
     if not become_subreaper():
@@ -107,6 +114,19 @@ def _parse(argv: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--version", action="version", version=f"toolsearchd {__version__}")
     return parser.parse_args(argv)
+
+
+def _was_never_there(config_file: Path, state_dir: Path) -> bool:
+    """Where it was there once, or that it is gone is accepted, the daemon knows what to do."""
+    from toolsearchd.watching.remembered import ConfigMemory
+
+    try:
+        config_file.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return not ConfigMemory(state_dir, config_file, keeps=False).word
+    except OSError:
+        pass  # it may be there: reading it says what is wrong
+    return False
 
 
 def _check_config(config_file: Path, state_dir: Path) -> int:

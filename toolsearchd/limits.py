@@ -1,6 +1,6 @@
 """Every bound of the daemon, in one struct: value, unit in the name, reason beside it.
 
-`limits:` in config.yaml may set any of these by name.
+`limits:` in config.yaml may set any of these by name; all but the `LIVE` ones from the next start on.
 """
 
 from __future__ import annotations
@@ -112,3 +112,12 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     # --- stopping -------------------------------------------------------------------------------
     drain_s: float = 5.0
     shutdown_s: float = 12.0
+
+
+LIVE = frozenset(
+    (
+        *("user_file_bytes", "project_file_bytes", "word_list_bytes"),
+        *("settle_s", "deleted_grace_s", "sweep_s", "doctor_searches"),
+    )
+)
+"""Those that are read of the config anew whenever they are needed."""

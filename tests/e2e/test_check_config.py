@@ -12,8 +12,12 @@ from toolsearchd.config.settings import load_settings
 def check_config(tmp_path, text):
     config = tmp_path / "config.yaml"
     config.write_text(text)
+    return run(tmp_path, "--config", config, "--check-config")
+
+
+def run(tmp_path, *options):
     return subprocess.run(
-        [sys.executable, "-m", "toolsearchd", "--config", config, "--check-config"],
+        [sys.executable, "-m", "toolsearchd", *options],
         env={
             **os.environ,
             "HOME": str(tmp_path),
@@ -67,3 +71,12 @@ def test_problems_of_sources_count_and_never_hold_values(tmp_path):
     assert "mcp.json:2:8: mcpServers.b.command: error: expected a text" in done.stderr
     assert len(done.stderr.splitlines()) == 2
     assert "hunter2" not in done.stdout + done.stderr
+
+
+def test_a_named_file_that_was_never_there_is_an_error(tmp_path):
+    config = tmp_path / "confg.yaml"
+    for options in (("--check-config",), ("--runtime-dir", tmp_path / "run")):
+        done = run(tmp_path, "--config", config, "--state-dir", tmp_path / "state", *options)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert f"--config: there is no file {config}" in done.stderr
+    assert list(tmp_path.iterdir()) == []

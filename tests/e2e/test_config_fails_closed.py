@@ -38,7 +38,8 @@ def test_a_config_that_is_lost_while_it_runs_forbids_what_it_forbade(daemon, con
     else:
         daemon.config_file.write_bytes(content)
     wait_until(lambda: "config.yaml" in str(daemon.ctl("status")[1]["problems"]), within_s=10)
-    assert daemon.ctl("reload")[0] == 0
+    status, reply = daemon.ctl("reload")
+    assert (status, reply["failed"]) == (1, [str(daemon.config_file)])
     assert "config.yaml" in str(daemon.ctl("doctor")[1]["findings"])
     assert (code_of(daemon, RECORD), code_of(daemon, PEEK)) == ("DENIED", None)
     assert "record" not in recorded(daemon)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.daemon import DaemonProcess
+from tests.daemon import DaemonProcess, wait_until
 from tests.servers.zoo import zoo
 from tests.wire import agent
 
@@ -55,3 +55,30 @@ def test_a_call_is_waited_for_so_long(wire):
     reply = wire.ask({"op": "call", "id": 1, "calls": [{"name": "mcp__desk__sleep", "arguments": {"s": 20}}]})
     error = reply["results"][0]["error"]
     assert (error["code"], "within 1 s" in error["message"]) == ("INDETERMINATE", True)
+
+
+def test_what_needs_a_restart_is_said_until_there_is_one(tmp_path):
+    limits = {"sessions": 20, "sweep_s": 5.0}
+    servers = {"desk": zoo("steady", "echo"), "bench": zoo("steady", "pid")}
+    servers["bench"]["pass_env"] = ["COLOUR"]
+    with DaemonProcess(tmp_path, servers=servers, config={"limits": limits}) as daemon:
+        daemon.wait_servers("desk", "bench")
+        assert daemon.ctl("reload")[1]["needs_restart"] == []
+        daemon.write_config(daemon.config | {"limits": {"sessions": 30, "sweep_s": 4.0}})
+        daemon.write_servers(servers | {"desk": servers["desk"] | {"pass_env": ["COLOUR"]}})
+        status, reply = daemon.ctl("reload")
+        assert status == 0
+        limit, variables = sorted(reply["needs_restart"], reverse=True)
+        assert limit == "limits.sessions stays 20 until the daemon is started again; the config says 30"
+        assert variables.startswith("desk runs with the variables passed on before")
+        assert "COLOUR" in variables
+        for message in (limit, variables):
+            assert daemon.log.read_text().count(message) == 1
+            assert message in daemon.ctl("status")[1]["problems"]
+        findings = {finding["message"]: finding["mend"] for finding in daemon.ctl("doctor")[1]["findings"]}
+        assert findings[limit] == "start the daemon again"
+        assert findings[variables] == "`toolsearchctl restart desk`"
+        assert daemon.ctl("restart", "desk")[0] == 0
+        wait_until(lambda: daemon.ctl("reload")[1]["needs_restart"] == [limit])
+        daemon.write_config(daemon.config)
+        assert daemon.ctl("reload")[1]["needs_restart"] == []

@@ -21,6 +21,7 @@ from toolsearchd.config.model import MEND
 from toolsearchd.daemon.orphans import Orphans
 from toolsearchd.disclosure.tokens import VOCABULARIES
 from toolsearchd.errors import ToolsearchdError
+from toolsearchd.limits import Limits
 from toolsearchd.live.cataloger import Cataloger
 from toolsearchd.live.evaluator import Evaluator
 from toolsearchd.protocol import requests as messages
@@ -69,8 +70,12 @@ class Admin:
         journal: Journal,
         manifests: ManifestFiles,
         orphans: Orphans,
+        limits: Limits,
+        restart_needed: Callable[[], list[Finding]],
         oddities: Sequence[Callable[[], list[Finding]]] = (),
     ) -> None:
+        self._limits = limits
+        self._restart_needed = restart_needed
         self._orphans = orphans
         self._oddities = oddities  # what the process itself finds odd about where it runs
         self._manifests = manifests
@@ -171,7 +176,8 @@ class Admin:
 
     def reload(self, request: messages.ReloadRequest) -> ReloadReply:
         """Re-reads every config now; what changed is under way when this returns. `accepted`: the files that
-        are missing or empty and from now on count as saying nothing."""
+        are missing or empty and from now on count as saying nothing. `failed`: those whose newest text is not
+        in force. `needs_restart`: what the config says and counts from another start on."""
         before = {spec.name: spec for spec in self._watcher.desired.servers}
         accepted = self._watcher.reload_nowait(accept_missing=request.accept_missing, removed=request.removed)
         after = {spec.name: spec for spec in self._watcher.desired.servers}
@@ -179,6 +185,8 @@ class Admin:
         return ReloadReply(
             changed=changed,
             accepted=[str(path) for path in accepted],
+            failed=self._watcher.failed(),
+            needs_restart=[finding.message for finding in self._restart_needed()],
             problems=[str(problem) for problem in self._watcher.problems],
         )
 
@@ -188,12 +196,13 @@ class Admin:
 
         found = self.findings()
         if self._watcher.settings.tool_search.ranker == "default":
-            limits = self._watcher.settings.limits
+            most = self._watcher.settings.limits.doctor_searches
+            limits = msgspec.structs.replace(self._limits, doctor_searches=most)
             found += await findability(self._cataloger.snapshot, self._watcher.lexicon, limits)
         return DoctorReply(findings=found)
 
     def _odd_findings(self) -> list[Finding]:
-        return [finding for look in self._oddities for finding in look()]
+        return [finding for look in (*self._oddities, self._restart_needed) for finding in look()]
 
     def findings(self) -> list[Finding]:
         """What is odd about configs, servers and the process itself."""

@@ -32,6 +32,7 @@ from toolsearchd.daemon.deferred_imports import import_later, import_rest
 from toolsearchd.daemon.gc import Heap
 from toolsearchd.daemon.notifier import Notifier
 from toolsearchd.daemon.orphans import Orphans
+from toolsearchd.daemon.restart import RestartNeeded
 from toolsearchd.disclosure.precedence import check_disclosure
 from toolsearchd.doors.mcp import McpDoor
 from toolsearchd.errors import ToolsearchdError
@@ -121,6 +122,7 @@ class Daemon:
             publish=self._sources_changed,
             known=last.sources,
         )
+        self.restart_needed = RestartNeeded(wanted, lambda: watcher.settings.limits, self.fleet.passed_before)
         self.cataloger = Cataloger(
             sources=self._sources,
             options=self._analyzer_options,
@@ -190,6 +192,8 @@ class Daemon:
             journal=self.journal,
             manifests=self.manifests,
             orphans=self.orphans,
+            limits=limits,
+            restart_needed=self.restart_needed.findings,
             oddities=(
                 lambda: self._scarce,
                 self.place_keeper.findings,
@@ -314,6 +318,7 @@ class Daemon:
 
     def _config_changed(self) -> None:
         self.fleet.apply(self.watcher.desired.servers)
+        self.restart_needed.tell()
         self.sessions.config_changed()
         self.evaluator.changed()
         self.approver.look_again()

@@ -199,10 +199,13 @@ class ApprovalsReply(WireRecord, frozen=True):
 
 
 class ReloadReply(WireRecord, frozen=True):
-    """`changed`: servers. `accepted`: files that are missing or empty and count as saying nothing."""
+    """`changed`: servers. `accepted`: files that are missing or empty and count as saying nothing. `failed`:
+    those whose newest text is not in force. `needs_restart`: what counts from another start on."""
 
     changed: list[str]
     accepted: list[str]
+    failed: list[str]
+    needs_restart: list[str]
     problems: list[str]
 
 

@@ -15,6 +15,7 @@ from toolsearchd.config.model import ServerSpec
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.control_replies import EntryOrigin, ServerStatus
+from toolsearchd.records import Finding
 from toolsearchd.system import guard
 from toolsearchd.upstream.elicitation import ElicitedClient
 from toolsearchd.upstream.listing import ServerListing, listed_by, sift
@@ -63,6 +64,7 @@ class Fleet:
         self._limits = limits
         self._environ = dict(environ)
         self._passed = passed
+        self._passed_at_start: dict[str, frozenset[str]] = {}  # names of variables, by server
         self._publish = publish
         self._desired: tuple[ServerSpec, ...] = ()
         self._wanted: dict[str, ServerSpec] = {}  # the same by name
@@ -118,6 +120,24 @@ class Fleet:
 
     def status(self) -> list[ServerStatus]:
         return [self._status_of(spec) for spec in self._desired]
+
+    def passed_before(self) -> list[Finding]:
+        """A finding for each server that runs with other variables passed on than the config says now."""
+        found = []
+        for name, member in self._members.items():
+            given, wanted = self._passed_at_start.get(name), self._passed_to(member.spec)
+            if given is None or given == wanted or self._status_of(member.spec).pid is None:
+                continue
+            found.append(
+                Finding(
+                    level="warning",
+                    about=name,
+                    message=f"{name} runs with the variables passed on before: what changed is "
+                    f"{', '.join(sorted(given ^ wanted))}",
+                    mend=f"`toolsearchctl restart {name}`",
+                )
+            )
+        return found
 
     def restart(self, name: str) -> None:
         """Starts the named server anew, or again if it waits. Raises UNKNOWN_SERVER, and SERVER_UNAVAILABLE
@@ -205,7 +225,11 @@ class Fleet:
         from toolsearchd.upstream.process import environment_of
 
         await self._path_asked.wait()
+        self._passed_at_start[spec.name] = self._passed_to(spec)
         return environment_of(spec, self._environ, self._passed())
+
+    def _passed_to(self, spec: ServerSpec) -> frozenset[str]:
+        return frozenset((*self._passed(), *spec.pass_env))
 
     def _reconcile(self) -> None:
         assert self._nursery is not None

@@ -110,6 +110,10 @@ class Watcher:
             if source.named or source.file.is_known or source.file.error
         ]
 
+    def failed(self) -> list[str]:
+        """The files whose newest text, or whose absence, is not in force."""
+        return [str(file.path) for file in self._files() if file.error]
+
     def refusal(self) -> ToolsearchdError | None:
         """What every call is to be refused with, while no config is in force; see `OwnConfig`."""
         return self._config.refusal()
