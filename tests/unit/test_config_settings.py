@@ -170,14 +170,37 @@ journal: {arguments: true, max_bytes: 1.5GiB, keep: 2}
 limits: {reconnect_delays_s: [1, 2], user_file_bytes: 5 MB}
 """
     settings, problems = load_settings(text, "f")
-    assert problems == []
+    assert [problem.path for problem in problems] == ["servers.a.sharing"]
     assert list(settings.profiles) == ["second", "default"]
     assert settings.profiles["second"].enabled == "off" or settings.profiles["second"].enabled is False
     assert settings.journal.max_bytes == 3 << 29
     assert settings.limits.user_file_bytes == 5_000_000
     assert settings.limits.reconnect_delays_s == (1.0, 2.0)
     again, problems = load_settings(dump_settings(settings), "f")
-    assert (again, problems) == (settings, [])
+    assert again == settings
+    assert [problem.path for problem in problems] == ["servers.a.sharing"]
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "words"),
+    [
+        ("servers:\n  a: {command: x, sharing: per-call}", "f:2:19: servers.a.sharing", "shared is in force"),
+        ("tools:\n  connectors:\n    gateways: {g: {}}", "f:3:5: tools.connectors.gateways", "no effect"),
+        ("tools:\n  connectors: {gateways: [g]}", "f:2:16: tools.connectors.gateways", "none in force"),
+    ],
+)
+def test_what_has_no_effect_yet_is_said_with_its_place(text, place, words):
+    settings, (problem,) = load_settings(text, "f")
+    assert settings is not None
+    assert (problem.level, problem.place) == ("warning", place)
+    assert words in problem.message
+
+
+@pytest.mark.parametrize(
+    "text", ["servers: {a: {command: x, sharing: shared}}", "tools: {connectors: {gateways: {}}}"]
+)
+def test_what_holds_anyway_is_not_said(text):
+    assert load_settings(text, "f")[1] == []
 
 
 def test_yaml_reads_what_was_written():

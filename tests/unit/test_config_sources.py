@@ -100,6 +100,18 @@ def test_a_bad_entry_costs_itself(entry):
     assert any("mcpServers.bad" in problem.path for problem in parsed.problems)
 
 
+def test_what_has_no_effect_yet_is_said():
+    parsed = parse("cursor", {"mcpServers": {"a": {"command": "x", "sharing": "per-session"}}})
+    (problem,) = parsed.problems
+    assert (problem.level, problem.path, problem.line) == ("warning", "mcpServers.a.sharing", 1)
+
+
+def test_odd_words_of_an_own_entry_are_said_once():
+    entries = {"a": {"command": "x", "sharing": "per-call", "env": {"A": "${UNSET}"}}}
+    found = desired(settings=Settings(servers=entries))
+    assert [problem.path for problem in found.problems] == ["servers.a.env.A"]
+
+
 def test_transports():
     assert one("cursor", {"url": "http://h/mcp"}).transport == "http"
     assert one("cursor", {"url": "http://h/sse"}).transport == "sse"

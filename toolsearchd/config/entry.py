@@ -59,6 +59,9 @@ UNSET = "a variable in it is not set; it is used as it is written"
 _FALSE = ("false", "no", "off", "0", "")
 
 
+NOT_YET = "understood, and has no effect yet"
+
+
 class EntryError(Exception):
     """The entry can't be used; `field` says which part."""
 
@@ -159,6 +162,8 @@ class EntryReader:
         for key, texts in (("pins", spec.pins), ("pass_env", spec.pass_env)):
             if any(map(_is_odd, texts)):
                 raise EntryError("holds a character that can't be passed on", key)
+        if spec.sharing != "shared":
+            self._report("warning", f"{spec.sharing} is {NOT_YET}; shared is in force", name, "sharing")
         if spec.max_concurrency < 1:
             raise EntryError("expected a whole number of at least 1", "max_concurrency")
         return spec

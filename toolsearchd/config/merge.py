@@ -12,7 +12,7 @@ from hashlib import blake2b
 import msgspec
 
 from toolsearchd.config.document import NOWHERE
-from toolsearchd.config.entry import EntryReader
+from toolsearchd.config.entry import UNSET, EntryReader
 from toolsearchd.config.expand import RULES, ExpandContext
 from toolsearchd.config.model import Desired, Origin, Problem, ServerSpec
 from toolsearchd.config.settings import Settings
@@ -85,7 +85,11 @@ def _own_servers(settings: Settings, context: ExpandContext, config_file: str) -
         spec = reader.read(name, entry, Origin(file=config_file, format="toolsearchd", entry=name))
         if spec is not None:
             found.append(spec)
-    return Parsed(servers=tuple(found), problems=tuple(reader.problems))
+    # Everything else was said, with its line, when the file was read.
+    still_odd = [
+        problem for problem in reader.problems if problem.level == "error" or problem.message == UNSET
+    ]
+    return Parsed(servers=tuple(found), problems=tuple(still_odd))
 
 
 def _joined(digest: str, specs: Sequence[ServerSpec]) -> ServerSpec:

@@ -238,7 +238,6 @@ class _Loader:
         self.problems += [
             msgspec.structs.replace(problem, message=problem.message.removesuffix(f"; {LEFT_OUT}"))
             for problem in reader.problems  # not the entry is left out: the file is not in force
-            if problem.level == "error"
         ]
         return {name: dict(entry) for name, entry in value.items() if isinstance(entry, Mapping)}
 

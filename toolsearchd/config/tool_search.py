@@ -132,14 +132,20 @@ def resolve_connectors(section: object) -> tuple[Connectors, Warnings]:
     if not isinstance(section, Mapping):
         odd = section is not None
         return Connectors(), [("", f"expected a mapping, not {_shown(section)}; enabled")] if odd else []
+    warnings: Warnings = []
+    if gateways := section.get("gateways"):
+        is_mapping = isinstance(gateways, Mapping)
+        said = (
+            "none is served yet; they have no effect" if is_mapping else "expected a mapping; none in force"
+        )
+        warnings.append(("gateways", said))
     enabled = section.get("enabled", True)
     if isinstance(enabled, str):
         enabled = enabled.strip().lower() not in (_OFF | {""})
-    gateways = section.get("gateways") or {}
     return Connectors(
         enabled=bool(enabled) if isinstance(enabled, bool | int) else True,
         gateways=dict(gateways) if isinstance(gateways, Mapping) else {},
-    ), []
+    ), warnings
 
 
 class _Resolver:
