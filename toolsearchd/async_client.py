@@ -108,6 +108,7 @@ class AsyncClient:
 
         `reconnect_s`: after the daemon went away the client connects again by itself, says the same hello and
         subscribes again; a request waits up to so long for that. None: the first end is the last one.
+        `hello`: its other fields, `profile` or `only={"servers": ["github"]}` for example.
         `run_tool(name, arguments)` runs one of the agent's own tools (`tools=` in the hello, or `set_tools`):
         what it returns is the response, what it raises the error; it is cancelled when nobody waits any more.
         Leaving closes the session; the daemon lets started calls run to their end.

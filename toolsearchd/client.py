@@ -57,7 +57,8 @@ def __getattr__(name: str) -> Any:
 
 
 class Client(Blocking):
-    """A blocking agent session. `timeout_s` bounds each wait on the socket (None: for ever)."""
+    """A blocking agent session. `timeout_s` bounds each wait on the socket (None: for ever); `hello`: its
+    other fields, `profile` or `only={"servers": ["github"]}` for example."""
 
     replies = REPLIES
 

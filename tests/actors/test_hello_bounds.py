@@ -35,6 +35,8 @@ def test_a_long_name_is_clipped():
         {"cwd": "/d" * 2_000},
         {"roots": ["/a"] * 10_000},
         {"roots": ["/a", "a/" * 1_000]},
+        {"only": {"tools": ["t"] * 10_000}},
+        {"without": {"servers": ["s" * 50_000]}},
     ],
 )
 def test_what_is_longer_than_any_is_refused(fields):
@@ -51,3 +53,19 @@ def test_the_deepest_places_take_little():
     roots = [f"{place}{at}" for at in range(LIMITS.own_names)]
     standing = entitlement_of(checked_hello(hello(roots=roots), LIMITS), {}, ())
     assert sum(map(len, standing.grant.projects)) < 2 << 20
+
+
+@pytest.mark.parametrize(
+    "scope", [5, "github", ["github"], {"servers": "github"}, {"tools": [5]}, {"tool": ["x"]}, {"tools": {}}]
+)
+@pytest.mark.parametrize("field", ["only", "without"])
+def test_what_was_meant_to_narrow_is_understood_or_refused(field, scope):
+    with pytest.raises(ToolsearchdError, match=f"^{field}: ") as caught:
+        checked_hello(hello(**{field: scope}), LIMITS)
+    assert caught.value.code == "BAD_ARGUMENTS"
+    assert "{servers: [glob], tools: [glob]} is accepted" in caught.value.message
+
+
+def test_the_door_says_neither():
+    with pytest.raises(ToolsearchdError, match=r"only: not through the MCP door"):
+        checked_hello(hello(mcp=True, only={"servers": []}), LIMITS)

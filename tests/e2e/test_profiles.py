@@ -1,10 +1,13 @@
 """Profiles: by the client's name, every key of them in force, narrowed by a hello and never widened."""
 
 import pytest
+import trio
 
 from tests.daemon import DaemonProcess, wait_until
 from tests.servers.zoo import zoo
 from tests.wire import agent
+from toolsearchd.async_client import AsyncClient
+from toolsearchd.client import Client
 
 PROFILES = {
     "readers": {
@@ -92,6 +95,54 @@ def test_a_hello_narrows_and_never_widens(daemon):
         assert wire.ask({"op": "search", "id": 1, "queries": ["echo"]})["total_available"] == 3
 
 
+def test_a_sub_agent_says_what_it_needs_and_every_verb_obeys(daemon):
+    scope = {"only": {"servers": ["a", "c"]}, "without": {"tools": ["erase", "c/sleep", "mcp__a__p*"]}}
+    with agent(daemon, **scope) as wire:
+        given = wire.ask({"op": "assemble", "id": 1})
+        assert "mcp__a__echo" in given["listing"]
+        for gone in ("mcp__b__", "erase", "mcp__c__sleep", "mcp__a__pid"):
+            assert gone not in str(given)
+        found = wire.ask({"op": "search", "id": 2, "queries": ["erase everything", "mcp__b__echo", "echo"]})
+        assert [group["matches"][:2] for group in found["results"][:2]] == [[], []]
+        assert sorted(found["results"][2]["matches"]) == ["mcp__a__echo", "mcp__c__echo"]
+        assert found["total_available"] == given["deferred_count"]
+        described = wire.ask({"op": "describe", "id": 3, "names": ["mcp__a__erase", "c/sleep", "a/echo"]})
+        assert (list(described["tools"]), described["not_found"]) == (
+            ["mcp__a__echo"],
+            ["mcp__a__erase", "c/sleep"],
+        )
+        explained = wire.ask({"op": "explain", "id": 4, "query": "erase", "tool": "mcp__a__erase"})
+        assert "mcp__a__erase" not in str(explained.get("candidates"))
+        for number, name in enumerate(("mcp__b__echo", "mcp__a__erase", "mcp__c__sleep"), 5):
+            assert call(wire, number, name, text="x", s=0)["error"]["code"] == "TOOL_NOT_FOUND"
+        assert "response" in call(wire, 9, "mcp__c__echo", text="x")
+
+
+def test_a_sub_agent_gets_no_more_than_its_profile(daemon):
+    with agent(daemon, client="reader-3", only={"servers": ["*"], "tools": ["*", "mcp__b__*"]}) as wire:
+        assert wire.ask({"op": "search", "id": 1, "queries": ["echo"]})["total_available"] == 3
+    with agent(daemon, client="reader-3", only={"servers": ["b"]}) as wire:
+        assert wire.ask({"op": "search", "id": 1, "queries": ["echo"]})["total_available"] == 0
+
+
+@pytest.mark.parametrize("scope", [{"only": ["a"]}, {"without": {"server": ["a"]}}])
+def test_a_scope_of_another_shape_opens_no_session(daemon, scope):
+    with agent(daemon, **scope) as wire:
+        assert (wire.welcome["op"], wire.welcome["code"]) == ("error", "BAD_ARGUMENTS")
+
+
+def test_both_clients_can_say_it(daemon):
+    only = {"only": {"tools": ["echo"]}, "without": {"servers": ["c"]}}
+    with Client(client="sub", runtime_dir=daemon.runtime_dir, **only) as client:
+        assert client.search(["echo"])["total_available"] == 2
+
+    async def total():
+        async with AsyncClient.connect(client="sub", runtime_dir=daemon.runtime_dir, **only) as client:
+            return (await client.search(["echo"]))["total_available"]
+
+    assert trio.run(total) == 2
+
+
 def test_an_unknown_profile_grants_nothing_and_says_so(daemon):
     with agent(daemon, client="someone", profile="no-such") as wire:
         assert "no-such" in wire.welcome["warnings"][0]
@@ -113,8 +164,9 @@ def test_a_changed_profile_binds_open_sessions(tmp_path):
     config = {"profiles": {"p": {"match": {"client": "x"}, "servers": ["a"]}}}
     with DaemonProcess(tmp_path, servers={"a": zoo("steady")}, config=config) as daemon:
         daemon.wait_servers("a")
-        with agent(daemon, client="x") as wire:
+        with agent(daemon, client="x") as wire, agent(daemon, client="x", only={"tools": ["pid"]}) as sub:
             assert wire.ask({"op": "search", "id": 1, "queries": ["echo"]})["total_available"] == 7
+            assert sub.ask({"op": "search", "id": 1, "queries": ["echo"]})["total_available"] == 1
             config = daemon.config | {"profiles": {"p": {"match": {"client": "x"}, "tools": ["echo"]}}}
             daemon.write_config(config)
             numbers = iter(range(2, 10_000))
@@ -124,6 +176,7 @@ def test_a_changed_profile_binds_open_sessions(tmp_path):
                 return reply["total_available"] == 1
 
             wait_until(narrowed, what="the narrower grant")
+            assert sub.ask({"op": "search", "id": 2, "queries": ["echo"]})["total_available"] == 0
 
 
 def test_an_odd_option_is_a_warning_with_its_place(tmp_path):

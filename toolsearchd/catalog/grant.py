@@ -20,12 +20,14 @@ ALL = ("*",)
 class Grant(msgspec.Struct, frozen=True, kw_only=True):
     """Globs of servers and tools, and the projects whose servers belong in. Immutable and hashable.
 
-    A tool glob matches the tool's own name, `server/tool` or the public name. `narrower`: further grants that
-    must all allow the same.
+    A tool glob matches the tool's own name, `server/tool` or the public name. What a `without_*` matches is
+    not allowed, whatever else is said. `narrower`: further grants that must all allow the same.
     """
 
     servers: tuple[str, ...] = ALL
     tools: tuple[str, ...] = ALL
+    without_servers: tuple[str, ...] = ()
+    without_tools: tuple[str, ...] = ()
     projects: tuple[str, ...] = ()
     name: str = ""
     narrower: tuple[Grant, ...] = ()
@@ -53,6 +55,8 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True):
             return True
         if self.tools != ALL and not matches_tool(self.tools, tool):
             return False
+        if self.without_tools and matches_tool(self.without_tools, tool):
+            return False
         return all(grant.allows_tool(tool) for grant in self.narrower)
 
     def sources(self, snapshot: Snapshot) -> list[Source]:
@@ -72,11 +76,14 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def has_all_tools(self) -> bool:
         """Does it take in whole servers?"""
-        return self.tools == ALL and all(grant.has_all_tools for grant in self.narrower)
+        is_whole = self.tools == ALL and not self.without_tools
+        return is_whole and all(grant.has_all_tools for grant in self.narrower)
 
     def _allows_server(self, name: str) -> bool:
-        return any(matches_glob(name, glob) for glob in self.servers) and all(
-            grant._allows_server(name) for grant in self.narrower
+        return (
+            any(matches_glob(name, glob) for glob in self.servers)
+            and not any(matches_glob(name, glob) for glob in self.without_servers)
+            and all(grant._allows_server(name) for grant in self.narrower)
         )
 
 

@@ -20,6 +20,23 @@ PROTOCOL = 1
 RequestId = int | Annotated[str, Meta(min_length=1, max_length=64)]
 
 
+class Scope(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Globs of servers, and of tools by their own name, `server/tool` or public name; None: all."""
+
+    servers: tuple[str, ...] | None = None
+    tools: tuple[str, ...] | None = None
+
+
+_GLOBS = {"type": ["array", "null"], "items": {"type": "string"}}
+_SCOPE = Meta(
+    extra_json_schema={
+        "type": ["object", "null"],
+        "properties": {"servers": _GLOBS, "tools": _GLOBS},
+        "additionalProperties": False,
+    }
+)
+
+
 class Hello(Struct, tag="hello", tag_field="op", frozen=True, kw_only=True):
     protocol: int
     client: str
@@ -37,6 +54,11 @@ class Hello(Struct, tag="hello", tag_field="op", frozen=True, kw_only=True):
     listing: str | None = None  # "embed" | "separate"
     tools: list[dict[str, Any]] | None = None
     """The agent's own: `{name, description, parameters, core}`; the reply to `tools` says more."""
+    only: Annotated[Any, _SCOPE] = None
+    """A `Scope`, for a sub-agent: of what its profile grants, the session sees and calls what each list that
+    is given matches. Nothing is ever granted by it; the agent's own tools are not concerned."""
+    without: Annotated[Any, _SCOPE] = None
+    """A `Scope`: what either list matches is not granted. Neither can be said with `mcp`."""
     mcp: bool = False
 
 

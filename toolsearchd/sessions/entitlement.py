@@ -7,7 +7,7 @@ from pathlib import PurePath
 
 import msgspec
 
-from toolsearchd.catalog.grant import Grant
+from toolsearchd.catalog.grant import ALL, Grant
 from toolsearchd.config.openclaw import is_local_model
 from toolsearchd.config.profile import Profile
 from toolsearchd.disclosure.dialects import DIALECTS
@@ -16,7 +16,7 @@ from toolsearchd.disclosure.precedence import TierChoice, choose
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.live.evaluator import ViewKey
-from toolsearchd.protocol.requests import Hello
+from toolsearchd.protocol.requests import Hello, Scope
 from toolsearchd.records import Finding
 
 DEFAULT_PROFILE = "default"
@@ -51,7 +51,8 @@ class Entitlement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def checked_hello(hello: Hello, limits: Limits) -> Hello:
-    """The hello as it may be held: its client's name clipped. Raises BAD_ARGUMENTS for what is too long."""
+    """The hello as it may be held: its client's name clipped, `only` and `without` read. Raises BAD_ARGUMENTS
+    for what is too long or of another shape."""
     for field in ("profile", "model", "provider", "api", "encoding", "dialect", "disclosure", "listing"):
         check_own_name(getattr(hello, field), field, limits)
     if hello.base_url is not None and len(hello.base_url) > limits.path_chars:
@@ -66,7 +67,37 @@ def checked_hello(hello: Hello, limits: Limits) -> Hello:
             raise _too_long(field, len(place), limits.path_chars, "characters")
         if (depth := len(PurePath(place).parts)) > limits.path_depth:
             raise _too_long(field, depth, limits.path_depth, "levels")
-    return msgspec.structs.replace(hello, client=hello.client[: limits.own_name_chars])
+    return msgspec.structs.replace(
+        hello,
+        client=hello.client[: limits.own_name_chars],
+        only=_scope("only", hello, limits),
+        without=_scope("without", hello, limits),
+    )
+
+
+def _scope(field: str, hello: Hello, limits: Limits) -> Scope | None:
+    """What was meant to narrow and can't be read must not be taken for nothing."""
+    value = getattr(hello, field)
+    if value is None:
+        return None
+    if hello.mcp:
+        raise ToolsearchdError(
+            "BAD_ARGUMENTS",
+            f"{field}: not through the MCP door; a profile narrows what it grants",
+            field=field,
+        )
+    try:
+        scope = msgspec.convert(value, Scope)
+    except msgspec.ValidationError as error:
+        raise ToolsearchdError(
+            "BAD_ARGUMENTS", f"{field}: {error}; {{servers: [glob], tools: [glob]}} is accepted", field=field
+        ) from error
+    for globs in (scope.servers or (), scope.tools or ()):
+        if len(globs) > limits.own_names:
+            raise _too_long(field, len(globs), limits.own_names, "globs")
+        for glob in globs:
+            check_own_name(glob, field, limits)
+    return scope
 
 
 def check_own_name(name: str | None, field: str, limits: Limits) -> None:
@@ -80,10 +111,27 @@ def _too_long(field: str, length: int, most: int, what: str) -> ToolsearchdError
 
 
 def entitlement_of(hello: Hello, profiles: Mapping[str, Profile], servers: Collection[str]) -> Entitlement:
-    """The client's own profile, narrowed by the one the hello names. An unknown name grants nothing.
+    """The client's own profile, narrowed by the one the hello names and by its `only` and `without` (which
+    `checked_hello` has read). An unknown name grants nothing.
 
     `servers`: the names of those that there are, to warn of a profile that means none of them.
     """
+    by_profile = _entitlement_by_profile(hello, profiles, servers)
+    only, without = hello.only or Scope(), hello.without or Scope()
+    if only == without == Scope():
+        return by_profile
+    narrower = Grant(
+        servers=ALL if only.servers is None else only.servers,
+        tools=ALL if only.tools is None else only.tools,
+        without_servers=without.servers or (),
+        without_tools=without.tools or (),
+    )
+    return msgspec.structs.replace(by_profile, grant=by_profile.grant.narrowed(narrower))
+
+
+def _entitlement_by_profile(
+    hello: Hello, profiles: Mapping[str, Profile], servers: Collection[str]
+) -> Entitlement:
     own = next(
         (name for name, one in profiles.items() if name != DEFAULT_PROFILE and one.matches(hello.client)),
         DEFAULT_PROFILE,
