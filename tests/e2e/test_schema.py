@@ -4,6 +4,7 @@ import json
 import select
 import signal
 import subprocess
+from contextlib import contextmanager
 from itertools import count
 
 import pytest
@@ -22,8 +23,8 @@ OWN = {"name": "star_chart", "description": "Draw the night sky.", "core": False
 EVENTS = ["catalog_changed", "approval_requested", "progress", "drain"]
 
 
-@pytest.fixture
-def daemon(tmp_path):
+@contextmanager
+def running(root):
     servers = {
         "steady": zoo("steady", env={"WHO": "nobody"}),
         "long_results": zoo("misbehaving", "long_results"),
@@ -37,9 +38,21 @@ def daemon(tmp_path):
         "approval": {"wait_s": 60},
         "tools": {"tool_search": {"enabled": "on"}},
     }
-    with Asked(tmp_path, servers=servers, config=config) as daemon:
+    with Asked(root, servers=servers, config=config) as daemon:
         daemon.wait_servers("steady", "long_results")
         daemon.wait_servers("absent", state="failed")
+        yield daemon
+
+
+@pytest.fixture
+def daemon(tmp_path):
+    with running(tmp_path) as daemon:
+        yield daemon
+
+
+@pytest.fixture(scope="module")
+def lasting(tmp_path_factory):
+    with running(tmp_path_factory.mktemp("dialects")) as daemon:
         yield daemon
 
 
@@ -181,12 +194,12 @@ def _decide(mine, control, code_of):
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_each_dialects_replies_and_what_the_client_makes_of_them(daemon, dialect):
+def test_each_dialects_replies_and_what_the_client_makes_of_them(lasting, dialect):
     """Another dialect's search and describe are open; the client gives what was on the wire."""
     protocol = Protocol(printed())
     with (
-        agent(daemon, dialect=dialect) as wire,
-        Client(client="x", runtime_dir=daemon.runtime_dir, timeout_s=60, dialect=dialect) as client,
+        agent(lasting, dialect=dialect) as wire,
+        Client(client="x", runtime_dir=lasting.runtime_dir, timeout_s=60, dialect=dialect) as client,
     ):
         protocol.judge("agent", None, wire.welcome)
         asking = Asking(protocol, "agent", wire)
