@@ -9,8 +9,13 @@ from tests.unit.disclosure_catalog import GITHUB, SLACK
 from toolsearchd.config.settings import Settings
 from toolsearchd.daemon.admin import Admin
 from toolsearchd.errors import ToolsearchdError
+from toolsearchd.limits import Limits
 from toolsearchd.protocol import requests as messages
+from toolsearchd.protocol.control_replies import EntryOrigin, ServerStatus
+from toolsearchd.records import Finding
 from toolsearchd.system import guard
+
+ORIGIN = EntryOrigin(file="mcp.json", format="claude-desktop", entry="x", project="", kept_in="")
 
 
 class Watcher:
@@ -35,7 +40,22 @@ class Fleet:
 
     def status(self):
         return [
-            {"name": source.name, "state": source.state, "reason": "", "origins": ["mcp.json"]}
+            ServerStatus(
+                name=source.name,
+                state=source.state,
+                reason="",
+                transport="stdio",
+                pid=None,
+                tools=len(source.definitions),
+                in_flight=0,
+                restarts=0,
+                last_error="",
+                stderr_tail=[],
+                junk_lines=0,
+                first_junk="",
+                next_retry_s=None,
+                origins=[ORIGIN],
+            )
             for source in self.world.sources
         ]
 
@@ -67,7 +87,9 @@ def admin(world):
         journal=world.journal,
         manifests=Silent(),
         orphans=Silent(),
-        oddities=(lambda: [{"level": "warning", "about": "fds", "message": "few", "mend": "raise"}],),
+        limits=Limits(),
+        restart_needed=list,
+        oddities=(lambda: [Finding(level="warning", about="fds", message="few", mend="raise")],),
     )
 
 
@@ -87,7 +109,7 @@ async def test_a_server_whose_tools_are_not_indexed_yet_is_not_called_ready(worl
     assert (github["state"], github["reason"]) == ("starting", "its tools are being indexed")
     await world.compiled()
     (github,) = admin.servers("github", origins=True)["servers"]
-    assert (github["state"], github["origins"]) == ("ready", ["mcp.json"])
+    assert (github["state"], github["origins"]) == ("ready", [ORIGIN])
 
 
 async def test_names_that_do_not_exist_are_refused_before_anything_is_done(world, admin):

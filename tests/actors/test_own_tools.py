@@ -70,8 +70,8 @@ class Agent:
         self.told, self.listens = [], True
         self.calls = CallBacks(self._send)
 
-    def _send(self, event, fields):
-        self.told.append((event, fields["call"]))
+    def _send(self, event):
+        self.told.append((event.op, event.call))
         return self.listens
 
     def ask(self, nursery, ended, timeout_s=5):

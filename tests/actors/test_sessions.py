@@ -9,6 +9,7 @@ from tests.actors.sessions_world import SessionsWorld
 from tests.unit.disclosure_catalog import GITHUB, SLACK, source
 from toolsearchd.config.profile import Match, Profile
 from toolsearchd.errors import ToolsearchdError
+from toolsearchd.protocol.events import CatalogChanged
 
 CRASHED = {"state": "failed", "reason": "it ended", "declared_tools": 3}
 
@@ -106,13 +107,13 @@ async def test_an_event_goes_to_who_subscribed_and_a_broken_wire_costs_nobody_el
 
     deaf, bad, good = [await world.open() for _ in range(3)]
     heard = []
-    deaf.emit = lambda *event: heard.append(("deaf", *event))
+    deaf.emit = lambda event: heard.append(("deaf", event))
     bad.emit = broken
-    good.emit = lambda *event: heard.append(("good", *event))
+    good.emit = lambda event: heard.append(("good", event))
     for session in (bad, good):
         session.listen(["catalog_changed"])
-    world.sessions.broadcast("catalog_changed", {"generation": 9})
-    assert heard == [("good", "catalog_changed", {"generation": 9})]
+    world.sessions.broadcast(CatalogChanged(generation=9))
+    assert heard == [("good", CatalogChanged(generation=9))]
 
 
 async def test_a_config_that_narrows_a_profile_narrows_who_is_connected(world):

@@ -10,6 +10,8 @@ from tests.actors.calls_world import LIMITS
 from tests.actors.sessions_world import End, SessionsWorld
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.protocol import requests as messages
+from toolsearchd.protocol.events import CatalogChanged
+from toolsearchd.records import Open
 from toolsearchd.sessions.agent_wire import AgentWire
 from toolsearchd.sessions.control_wire import ControlWire
 
@@ -161,18 +163,21 @@ async def test_unknown_events_are_refused_and_known_ones_come(world, connect):
     await greeted(end)
     assert (await end.ask("subscribe", events=["no_such"]))["code"] == "BAD_ARGUMENTS"
     assert (await end.ask("subscribe", events=["catalog_changed"]))["events"] == ["catalog_changed"]
-    world.sessions.broadcast("catalog_changed", {"generation": 9})
+    world.sessions.broadcast(CatalogChanged(generation=9))
     assert (await end.recv())["op"] == "catalog_changed"
 
 
 # --- people ------------------------------------------------------------------------------------------
 
 
+WHO = {"session": "s1", "client": "test", "profile": "default"}
+
+
 class People:
     """A control wire whose `status` is what the test says."""
 
     def __init__(self, world, ends):
-        self.status = lambda request: {"is": "well"}
+        self.status = lambda request: Open(fields={"is": "well"})
         answers = {messages.StatusRequest: lambda request: self.status(request)}
         wire = ControlWire(answers, world.approver, world.activity, LIMITS)
         self.connect = lambda: ends(wire.serve)
@@ -189,7 +194,7 @@ async def test_a_slow_answer_holds_up_no_other(people):
     async def slowly(request):
         if request.id == "slow":
             await gate.wait()
-        return {}
+        return Open(fields={})
 
     people.status = slowly
     end = people.connect()
@@ -209,7 +214,7 @@ async def test_an_answer_that_fails_is_told_and_the_rest_goes_on(people, error, 
 
     end, people.status = people.connect(), fails
     assert (await end.ask("status"))["code"] == code
-    people.status = lambda _request: {"text": "hid\u202eden"}
+    people.status = lambda _request: Open(fields={"text": "hid\u202eden"})
     assert "\u202e" not in (await end.ask("status"))["text"]
 
 
@@ -217,9 +222,9 @@ async def test_a_watcher_hears_each_step_once_and_until_it_goes(world, people):
     end = people.connect()
     for number in range(2):
         assert (await end.ask("watch", id=number))["watching"] is True
-    world.activity.publish("search", found=1)
+    world.activity.publish("search", **WHO, found=1)
     assert (await end.recv())["step"] == "search"
-    world.activity.publish("search", found=2)
+    world.activity.publish("search", **WHO, found=2)
     assert (await end.recv())["found"] == 2
     await end.stream.aclose()
     with trio.fail_after(20):

@@ -20,7 +20,7 @@ PROTOCOL = 1
 RequestId = int | Annotated[str, Meta(min_length=1, max_length=64)]
 
 
-class Scope(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class GrantScope(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Globs of servers, and of tools by their own name, `server/tool` or public name; None: all."""
 
     servers: tuple[str, ...] | None = None
@@ -55,10 +55,10 @@ class Hello(Struct, tag="hello", tag_field="op", frozen=True, kw_only=True):
     tools: list[dict[str, Any]] | None = None
     """The agent's own: `{name, description, parameters, core}`; the reply to `tools` says more."""
     only: Annotated[Any, _SCOPE] = None
-    """A `Scope`, for a sub-agent: of what its profile grants, the session sees and calls what each list that
-    is given matches. Nothing is ever granted by it; the agent's own tools are not concerned."""
+    """A `GrantScope`, for a sub-agent: of what its profile grants, the session sees and calls what each list
+    that is given matches. Nothing is ever granted by it; the agent's own tools are not concerned."""
     without: Annotated[Any, _SCOPE] = None
-    """A `Scope`: what either list matches is not granted. Neither can be said with `mcp`."""
+    """A `GrantScope`: what either list matches is not granted. Neither can be said with `mcp`."""
     mcp: bool = False
 
 

@@ -16,7 +16,7 @@ from toolsearchd.disclosure.precedence import TierChoice, choose
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.live.evaluator import ViewKey
-from toolsearchd.protocol.requests import Hello, Scope
+from toolsearchd.protocol.requests import GrantScope, Hello
 from toolsearchd.records import Finding
 
 DEFAULT_PROFILE = "default"
@@ -75,7 +75,7 @@ def checked_hello(hello: Hello, limits: Limits) -> Hello:
     )
 
 
-def _scope(field: str, hello: Hello, limits: Limits) -> Scope | None:
+def _scope(field: str, hello: Hello, limits: Limits) -> GrantScope | None:
     """What was meant to narrow and can't be read must not be taken for nothing."""
     value = getattr(hello, field)
     if value is None:
@@ -87,7 +87,7 @@ def _scope(field: str, hello: Hello, limits: Limits) -> Scope | None:
             field=field,
         )
     try:
-        scope = msgspec.convert(value, Scope)
+        scope = msgspec.convert(value, GrantScope)
     except msgspec.ValidationError as error:
         raise ToolsearchdError(
             "BAD_ARGUMENTS", f"{field}: {error}; {{servers: [glob], tools: [glob]}} is accepted", field=field
@@ -117,8 +117,8 @@ def entitlement_of(hello: Hello, profiles: Mapping[str, Profile], servers: Colle
     `servers`: the names of those that there are, to warn of a profile that means none of them.
     """
     by_profile = _entitlement_by_profile(hello, profiles, servers)
-    only, without = hello.only or Scope(), hello.without or Scope()
-    if only == without == Scope():
+    only, without = hello.only or GrantScope(), hello.without or GrantScope()
+    if only == without == GrantScope():
         return by_profile
     narrower = Grant(
         servers=ALL if only.servers is None else only.servers,
