@@ -8,18 +8,19 @@ import pytest
 
 ROOT = Path(__file__).parents[1] / "toolsearchd"
 
-PURE = {"index", "catalog", "disclosure", "dispatch", "protocol", "config"}
+PURE = {"index", "catalog", "disclosure", "dispatch", "dialects", "protocol", "config"}
 RIM = {"upstream", "sockets", "watching", "live", "calls", "sessions", "doors", "ctl"}
 SHARED = {"errors", "globs", "limits", "nfkc", "records", "values"}  # modules that anyone may import
 GROUND = PURE | {"system"}  # what every room of the rim stands on
 # Of our own packages, what each may import besides itself and SHARED. `worker` is the worker process.
 ARROWS = {
-    "index": set(),
-    "config": set(),
+    "index": {"dialects"},
+    "config": {"dialects"},
     "protocol": set(),
-    "catalog": {"index"},
-    "disclosure": {"catalog", "index", "config"},
-    "dispatch": {"catalog", "config"},
+    "catalog": {"index", "dialects"},
+    "disclosure": {"catalog", "index", "config", "dialects"},
+    "dispatch": {"catalog", "config", "dialects"},
+    "dialects": {"disclosure", "dispatch", "catalog", "index", "config"},
     "system": set(),
     "sockets": GROUND,
     "watching": GROUND,

@@ -12,8 +12,8 @@ from toolsearchd.calls.account import Account
 from toolsearchd.catalog.definition import decode_definition
 from toolsearchd.catalog.model import Tool
 from toolsearchd.catalog.naming import near_names, public_name
+from toolsearchd.dialects.base import Interpreter
 from toolsearchd.disclosure.bridge import CALL, DESCRIBE, SEARCH
-from toolsearchd.disclosure.dialects.base import Interpreter
 from toolsearchd.disclosure.listing import listed
 from toolsearchd.disclosure.listing_steps import ListingPlan
 from toolsearchd.dispatch.entry import Outcome

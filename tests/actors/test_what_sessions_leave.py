@@ -12,7 +12,7 @@ from tests.unit.disclosure_catalog import GITHUB, SLACK
 from toolsearchd.catalog.grant import Grant
 from toolsearchd.catalog.snapshot import Snapshot
 from toolsearchd.config.settings import Settings
-from toolsearchd.disclosure.dialects import DIALECTS
+from toolsearchd.dialects.registry import DIALECTS
 from toolsearchd.disclosure.listing_steps import _forms
 from toolsearchd.disclosure.own_tools import sort_own_tools
 from toolsearchd.index.lexicon import default_lexicon

@@ -16,7 +16,7 @@ from tests.servers.zoo import zoo
 from tests.wire import Wire, agent
 from toolsearchd.client import Client
 from toolsearchd.ctl.verbs import VERBS
-from toolsearchd.disclosure.dialects import DIALECTS
+from toolsearchd.dialects.registry import DIALECTS
 
 ECHO, ERASE, PROGRESS = "mcp__steady__echo", "mcp__steady__erase", "mcp__steady__progress"
 OWN = {"name": "star_chart", "description": "Draw the night sky.", "core": False}

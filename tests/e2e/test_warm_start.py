@@ -123,7 +123,7 @@ def test_a_damaged_catalog_is_said_and_not_used(daemon, gate, damage):
 NOT_BEFORE_READY = {
     *("mcp", "mcp_types", "jsonschema_rs", "yaml", "tomllib", "email", "urllib.request", "difflib"),
     *("toolsearchd.upstream.upstream", "toolsearchd.dispatch.arguments", "toolsearchd.dispatch.validate"),
-    *("toolsearchd.config.install.json_edit", "toolsearchd.disclosure.dialects.openclaw"),
+    *("toolsearchd.config.install.json_edit", "toolsearchd.dialects.openclaw.dialect"),
 }
 
 

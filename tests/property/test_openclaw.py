@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.openclaw_catalog import ISSUES, TRUSTED, interpreter, seen
-from toolsearchd.disclosure.dialects.openclaw import catalog_of
-from toolsearchd.disclosure.dialects.openclaw_directory import budget_chars, render_directory
-from toolsearchd.disclosure.dialects.openclaw_input import distance
+from toolsearchd.dialects.openclaw.dialect import catalog_of
+from toolsearchd.dialects.openclaw.directory import budget_chars, render_directory
+from toolsearchd.dialects.openclaw.errors import distance
+from toolsearchd.dialects.openclaw.ranker import LONGEST_SERVER, id_order, safe_server, stem, terms
 from toolsearchd.errors import ToolsearchdError
-from toolsearchd.index.openclaw import LONGEST_SERVER, id_order, safe_server, stem, terms
 
 TEXT = st.text(max_size=40) | st.sampled_from(
     ["issue", "create_event", "mcp:calendar:create_event", "read_file"]

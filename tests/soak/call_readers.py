@@ -58,7 +58,7 @@ def resolved(text: str) -> object:
     LIMITS.frame_bytes,
     "dispatch/shapes.py",
     "dispatch/jsontext.py",
-    "dispatch/shapes_hermes.py",
+    "dialects/hermes/shapes.py",
     families=call_documents.CALLS,
 )
 def calls(text: str) -> object:
@@ -107,7 +107,7 @@ def schema(text: str) -> object:
     LIMITS.validation_bytes,
     "dispatch/arguments.py",
     "dispatch/coerce.py",
-    "dispatch/coerce_hermes.py",
+    "dialects/hermes/coercion.py",
     "dispatch/validation_errors.py",
     "dispatch/validate.py",
     families=call_documents.ARGUMENTS,
@@ -194,7 +194,7 @@ def hook(text: str) -> object:
     "index/text.py",
     "nfkc.py",
     "index/analyzer.py",
-    "index/openclaw.py",
+    "dialects/openclaw/ranker.py",
     families=documents.SIGNS,
 )
 def analysed(text: str) -> object:
@@ -210,8 +210,8 @@ def analysed(text: str) -> object:
     "queries",
     LIMITS.query_chars,
     "index/query.py",
-    "index/hermes.py",
-    "index/openclaw.py",
+    "dialects/hermes/ranker.py",
+    "dialects/openclaw/ranker.py",
     "disclosure/history.py",
 )
 def queries(text: str) -> object:

@@ -13,7 +13,7 @@ from toolsearchd.catalog.grant import Grant
 from toolsearchd.catalog.model import Source
 from toolsearchd.catalog.snapshot import Snapshot
 from toolsearchd.config.tool_search import ToolSearch
-from toolsearchd.disclosure.dialects import DIALECTS
+from toolsearchd.dialects.registry import DIALECTS
 from toolsearchd.disclosure.tokens import count_tokens, estimate_tokens
 from toolsearchd.disclosure.view import View
 from toolsearchd.index.analyzer import make_analyzer

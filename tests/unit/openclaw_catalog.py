@@ -13,8 +13,8 @@ from toolsearchd.catalog.model import Source
 from toolsearchd.catalog.snapshot import Snapshot
 from toolsearchd.config.profile import Profile
 from toolsearchd.config.tool_search import ToolSearch
-from toolsearchd.disclosure.dialects import DIALECTS
-from toolsearchd.disclosure.dialects.base import Interpreter
+from toolsearchd.dialects.base import Interpreter
+from toolsearchd.dialects.registry import DIALECTS
 from toolsearchd.disclosure.view import View
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.index.analyzer import make_analyzer

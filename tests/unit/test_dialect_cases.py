@@ -19,8 +19,8 @@ from toolsearchd.catalog.model import Source
 from toolsearchd.catalog.snapshot import Snapshot
 from toolsearchd.config.profile import settings_under
 from toolsearchd.config.tool_search import resolve_tool_search
-from toolsearchd.disclosure.dialects import DIALECTS
-from toolsearchd.disclosure.dialects.deepagents import DeepAgentsInterpreter, canonical_bytes
+from toolsearchd.dialects.deepagents import DeepAgentsInterpreter, canonical_bytes
+from toolsearchd.dialects.registry import DIALECTS
 from toolsearchd.disclosure.view import View
 from toolsearchd.index.analyzer import make_analyzer
 from toolsearchd.limits import Limits

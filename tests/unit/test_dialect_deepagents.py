@@ -6,8 +6,7 @@ import pytest
 from tests.unit.disclosure_catalog import snapshot, source
 from toolsearchd.catalog.grant import Grant
 from toolsearchd.config.tool_search import ToolSearch
-from toolsearchd.disclosure.dialects import DIALECTS
-from toolsearchd.disclosure.dialects.deepagents import (
+from toolsearchd.dialects.deepagents import (
     DISCOVERED,
     SCHEMAS_BYTES,
     TEXT_BYTES,
@@ -16,6 +15,7 @@ from toolsearchd.disclosure.dialects.deepagents import (
     canonical_bytes,
     is_eligible_name,
 )
+from toolsearchd.dialects.registry import DIALECTS
 from toolsearchd.disclosure.view import View
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits

@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from tests.unit.disclosure_catalog import DOWN, GITHUB, SLACK, STARTING, assembled, exact, source, view
+from toolsearchd.dialects.registry import DIALECTS
 from toolsearchd.disclosure.bridge import BRIDGE_NAMES
-from toolsearchd.disclosure.dialects import DIALECTS
 from toolsearchd.disclosure.listing import HEADER
 from toolsearchd.disclosure.tiers import fit_tokens
 from toolsearchd.disclosure.tokens import VOCABULARIES, count_tokens

@@ -7,7 +7,7 @@ import pytest
 from tests.unit.disclosure_catalog import GITHUB, SLACK, STARTING, snapshot, view
 from toolsearchd.catalog.grant import Grant
 from toolsearchd.config.tool_search import ToolSearch
-from toolsearchd.disclosure.dialects import DIALECTS
+from toolsearchd.dialects.registry import DIALECTS
 from toolsearchd.disclosure.hints import RETRY
 from toolsearchd.disclosure.history import SearchHistory
 from toolsearchd.disclosure.view import View

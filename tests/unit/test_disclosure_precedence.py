@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from toolsearchd.dialects.precedence import choose
 from toolsearchd.disclosure.manifest import Model, decode_manifest, matches, shipped_manifests, switching_off
-from toolsearchd.disclosure.precedence import choose
 from toolsearchd.errors import ToolsearchdError
 
 

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from tests.unit.disclosure_catalog import DOWN, GITHUB, SLACK, exact, source, view
-from toolsearchd.disclosure.dialects import DIALECTS
+from toolsearchd.dialects.registry import DIALECTS
 from toolsearchd.disclosure.tokens_report import Costs, schema_texts, token_report, tool_texts
 
 CATALOG_CHARS = 256 * 1024

@@ -5,8 +5,8 @@ import json
 import msgspec
 import pytest
 
+from toolsearchd.dialects.hermes.coercion import coerce_hermes
 from toolsearchd.dispatch.coerce import coerce
-from toolsearchd.dispatch.coerce_hermes import coerce_hermes
 from toolsearchd.dispatch.schema import read_schema
 from toolsearchd.limits import Limits
 

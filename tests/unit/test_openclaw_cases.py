@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from tests.unit.openclaw_catalog import interpreter, tool_source, view_of
-from toolsearchd.config.openclaw import resolve_options
+from toolsearchd.dialects.openclaw.options import resolve_options
 from toolsearchd.disclosure.view import View
 from toolsearchd.errors import ToolsearchdError
 

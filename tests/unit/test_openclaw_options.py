@@ -20,10 +20,10 @@ from tests.unit.openclaw_catalog import (
     search,
     seen,
 )
-from toolsearchd.config.openclaw import is_local_model, read_options, resolve_options
 from toolsearchd.config.settings import load_settings
-from toolsearchd.disclosure.dialects.openclaw import catalog_of
-from toolsearchd.disclosure.dialects.openclaw_directory import render_directory
+from toolsearchd.dialects.openclaw.dialect import catalog_of
+from toolsearchd.dialects.openclaw.directory import render_directory
+from toolsearchd.dialects.openclaw.options import is_local_model, read_options, resolve_options
 from toolsearchd.disclosure.view import View
 
 # --- the directory --------------------------------------------------------------------------------

@@ -8,8 +8,8 @@ import random
 import pytest
 
 from tests.unit.openclaw_catalog import tool_source, view_of
-from toolsearchd.disclosure.dialects.openclaw import catalog_of
-from toolsearchd.index.openclaw import HINT_WEIGHT, id_order, query_terms, stem, terms, words
+from toolsearchd.dialects.openclaw.dialect import catalog_of
+from toolsearchd.dialects.openclaw.ranker import HINT_WEIGHT, id_order, query_terms, stem, terms, words
 
 
 @pytest.mark.parametrize(

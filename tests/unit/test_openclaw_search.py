@@ -15,7 +15,7 @@ from tests.unit.openclaw_catalog import (
     search,
     seen,
 )
-from toolsearchd.disclosure.dialects.openclaw_replies import guarded
+from toolsearchd.dialects.openclaw.replies import guarded
 
 # --- candidates -----------------------------------------------------------------------------------
 

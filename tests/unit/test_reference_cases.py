@@ -21,8 +21,8 @@ from toolsearchd.catalog.snapshot import Snapshot
 from toolsearchd.config.expand import ExpandContext
 from toolsearchd.config.sources import FORMATS
 from toolsearchd.config.tool_search import resolve_tool_search
+from toolsearchd.dialects.registry import DIALECTS
 from toolsearchd.disclosure.budget import listing_budget
-from toolsearchd.disclosure.dialects import DIALECTS
 from toolsearchd.disclosure.listing import HEADER
 from toolsearchd.disclosure.sanitise import short_description
 from toolsearchd.disclosure.view import View

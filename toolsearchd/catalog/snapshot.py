@@ -17,9 +17,9 @@ from pyroaring import BitMap
 from toolsearchd.catalog.definition import NAME_CHARS
 from toolsearchd.catalog.model import Source, Tool
 from toolsearchd.catalog.naming import near_names, public_name
+from toolsearchd.dialects.openclaw.ranker import tool_id
 from toolsearchd.index.analyzer import ANALYZERS, Analyzer
 from toolsearchd.index.lexicon import Lexicon
-from toolsearchd.index.openclaw import tool_id
 from toolsearchd.index.postings import Index, bitmap
 from toolsearchd.index.searcher import Searcher, make_searcher
 

@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from toolsearchd.config.openclaw import generation_of
 from toolsearchd.config.section import Count, Section, Then
 from toolsearchd.config.tool_search import ToolSearch, Warnings, overridden, with_presets
+from toolsearchd.dialects.openclaw.options import generation_of
 from toolsearchd.globs import matches_glob
 
 

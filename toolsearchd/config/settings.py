@@ -19,7 +19,6 @@ from toolsearchd.config.entry import LEFT_OUT, EntryReader
 from toolsearchd.config.expand import ExpandContext
 from toolsearchd.config.masking import unquoted
 from toolsearchd.config.model import Origin, Problem
-from toolsearchd.config.openclaw import generation_of, refused_option, unknown_options
 from toolsearchd.config.profile import Profile
 from toolsearchd.config.section import Count, Seconds, Section, Text, Then
 from toolsearchd.config.sources import FORMATS, format_of
@@ -30,6 +29,7 @@ from toolsearchd.config.tool_search import (
     resolve_connectors,
     resolve_tool_search,
 )
+from toolsearchd.dialects.openclaw.options import generation_of, refused_option, unknown_options
 from toolsearchd.limits import Limits
 
 

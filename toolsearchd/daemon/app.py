@@ -33,7 +33,7 @@ from toolsearchd.daemon.gc import Heap
 from toolsearchd.daemon.notifier import Notifier
 from toolsearchd.daemon.orphans import Orphans
 from toolsearchd.daemon.restart import RestartNeeded
-from toolsearchd.disclosure.precedence import check_disclosure
+from toolsearchd.dialects.precedence import check_disclosure
 from toolsearchd.doors.mcp import McpDoor
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.index.lexicon import default_lexicon
@@ -67,13 +67,13 @@ Run = Callable[..., Awaitable[Any]]
 LATER = (
     *("toolsearchd.upstream.process", "toolsearchd.upstream.lines", "toolsearchd.upstream.upstream"),
     *("toolsearchd.dispatch.schema", "toolsearchd.dispatch.bounds", "toolsearchd.dispatch.coerce"),
-    *("toolsearchd.dispatch.coerce_hermes", "toolsearchd.dispatch.validate"),
+    *("toolsearchd.dialects.hermes.coercion", "toolsearchd.dispatch.validate"),
     *("toolsearchd.dispatch.validation_errors", "toolsearchd.dispatch.arguments"),
     *("toolsearchd.index.explain", "toolsearchd.disclosure.explanation", "toolsearchd.live.findability"),
-    *("toolsearchd.disclosure.dialects.hermes_v1", "toolsearchd.disclosure.dialects.deepagents"),
-    *("toolsearchd.disclosure.dialects.openclaw_catalog", "toolsearchd.disclosure.dialects.openclaw_replies"),
-    *("toolsearchd.disclosure.dialects.openclaw", "toolsearchd.disclosure.tokens_report"),
-    *("toolsearchd.index.hermes", "toolsearchd.index.ranker"),
+    *("toolsearchd.dialects.hermes.june", "toolsearchd.dialects.deepagents"),
+    *("toolsearchd.dialects.openclaw.catalog", "toolsearchd.dialects.openclaw.replies"),
+    *("toolsearchd.dialects.openclaw.dialect", "toolsearchd.disclosure.tokens_report"),
+    *("toolsearchd.dialects.hermes.ranker", "toolsearchd.index.ranker"),
 )
 
 

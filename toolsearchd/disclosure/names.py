@@ -9,7 +9,7 @@ from toolsearchd.catalog.grant import Grant
 from toolsearchd.catalog.model import Tool
 from toolsearchd.catalog.naming import Candidate, near_names, register_names
 from toolsearchd.catalog.snapshot import Snapshot
-from toolsearchd.disclosure.dialects.base import Dialect
+from toolsearchd.dialects.base import Dialect
 from toolsearchd.index.searcher import Searcher
 
 LONGEST_NAME = 256  # of a name that came, as far as near ones are looked for

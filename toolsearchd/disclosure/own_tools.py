@@ -13,7 +13,7 @@ import msgspec
 
 from toolsearchd.catalog.definition import decode_definition
 from toolsearchd.catalog.model import Definition
-from toolsearchd.disclosure.dialects.base import Dialect
+from toolsearchd.dialects.base import Dialect
 from toolsearchd.disclosure.sanitise import clipped, plain_line
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits

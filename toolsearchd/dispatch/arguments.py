@@ -8,9 +8,9 @@ from typing import Any, Literal, NoReturn
 import msgspec
 
 from toolsearchd.catalog.model import Definition
+from toolsearchd.dialects.hermes.coercion import coerce_hermes
 from toolsearchd.dispatch.bounds import count_steps, foreign_part, is_json, measure
 from toolsearchd.dispatch.coerce import coerce
-from toolsearchd.dispatch.coerce_hermes import coerce_hermes
 from toolsearchd.dispatch.jsontext import JsonFault, read_json
 from toolsearchd.dispatch.schema import Schema, missing_names, read_schema
 from toolsearchd.dispatch.shapes import ARGUMENT_KEYS, Rules

@@ -52,7 +52,7 @@ def parse_calls(
     can be read, and an entry's own fault becomes that entry's error.
     """
     if rules in ("hermes", "hermes-v1"):
-        from toolsearchd.dispatch.shapes_hermes import parse_hermes_calls
+        from toolsearchd.dialects.hermes.shapes import parse_hermes_calls
 
         return parse_hermes_calls(args)
     requests: list[RequestedCall] = []

@@ -15,10 +15,10 @@ from typing import Any, Protocol
 
 import snowballstemmer
 
+from toolsearchd.dialects.openclaw.ranker import OpenclawAnalyzer
 from toolsearchd.index import text
 from toolsearchd.index.document import Analysis, IndexDocument
 from toolsearchd.index.lexicon import default_lexicon
-from toolsearchd.index.openclaw import OpenclawAnalyzer
 
 VERSION = 1  # raise when any analyzer's terms change for the same text
 

@@ -58,8 +58,8 @@ def make_searcher(
     reference's; `openclaw` orders by `id_of` a doc id. `analyzer`: the one that made a `default` index, where
     it is not the plain English one. `lexicon`: the user's own word lists.
     """
-    from toolsearchd.index.hermes import HermesSearcher, HermesV1Searcher
-    from toolsearchd.index.openclaw import OpenclawSearcher
+    from toolsearchd.dialects.hermes.ranker import HermesSearcher, HermesV1Searcher
+    from toolsearchd.dialects.openclaw.ranker import OpenclawSearcher
     from toolsearchd.index.ranker import DefaultSearcher
 
     scope = Scope(index, mask, order)

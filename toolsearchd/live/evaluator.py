@@ -20,7 +20,7 @@ from toolsearchd.catalog.model import Definition
 from toolsearchd.config.profile import settings_under
 from toolsearchd.config.settings import Settings
 from toolsearchd.config.tool_search import ToolSearch
-from toolsearchd.disclosure.dialects import DIALECTS
+from toolsearchd.dialects.registry import DIALECTS
 from toolsearchd.disclosure.listing_steps import Count
 from toolsearchd.disclosure.texts import OwnTexts, ToolTexts
 from toolsearchd.disclosure.tokens import UncountedError, encoding_for, estimate_tokens, is_estimated

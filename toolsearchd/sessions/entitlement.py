@@ -8,11 +8,11 @@ from pathlib import PurePath
 import msgspec
 
 from toolsearchd.catalog.grant import ALL, Grant
-from toolsearchd.config.openclaw import is_local_model
 from toolsearchd.config.profile import Profile
-from toolsearchd.disclosure.dialects import DIALECTS
+from toolsearchd.dialects.openclaw.options import is_local_model
+from toolsearchd.dialects.precedence import TierChoice, choose
+from toolsearchd.dialects.registry import DIALECTS
 from toolsearchd.disclosure.manifest import Manifest, Model
-from toolsearchd.disclosure.precedence import TierChoice, choose
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.live.evaluator import ViewKey

@@ -7,7 +7,7 @@ from typing import Any
 
 import trio
 
-from toolsearchd.disclosure.dialects import DIALECTS
+from toolsearchd.dialects.registry import DIALECTS
 from toolsearchd.disclosure.own_tools import OwnTools, name_in, sort_own_tools
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits

@@ -20,12 +20,12 @@ from toolsearchd.calls.approver import Approver
 from toolsearchd.calls.dispatcher import Dispatcher
 from toolsearchd.calls.sender import OnProgress
 from toolsearchd.catalog.model import Tool
+from toolsearchd.dialects.base import BridgeAnswer, BridgeCalls, Verb
+from toolsearchd.dialects.precedence import TierChoice
+from toolsearchd.dialects.registry import DIALECTS
 from toolsearchd.disclosure.described import Described
-from toolsearchd.disclosure.dialects import DIALECTS
-from toolsearchd.disclosure.dialects.base import BridgeAnswer, BridgeCalls, Verb
 from toolsearchd.disclosure.history import SearchHistory
 from toolsearchd.disclosure.own_tools import name_in
-from toolsearchd.disclosure.precedence import TierChoice
 from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.disclosure.view import Assembled, View
 from toolsearchd.dispatch.approvals import Answer as ApprovalAnswer

@@ -16,7 +16,7 @@ from toolsearchd.calls.activity import Activity
 from toolsearchd.calls.approver import Approver
 from toolsearchd.calls.dispatcher import Dispatcher
 from toolsearchd.config.settings import Settings
-from toolsearchd.disclosure.dialects import DIALECTS
+from toolsearchd.dialects.registry import DIALECTS
 from toolsearchd.disclosure.gate import clean_told
 from toolsearchd.disclosure.manifest import Manifest
 from toolsearchd.errors import ToolsearchdError

@@ -192,7 +192,7 @@ def _names_of(relevant: Collection[str], dialect: str) -> dict[str, str]:
     so it can't be read back. Either may hold a slash: every reading of the pair has its name."""
     from toolsearchd.catalog.model import Definition, Tool
     from toolsearchd.catalog.naming import public_name
-    from toolsearchd.disclosure.dialects import DIALECTS
+    from toolsearchd.dialects.registry import DIALECTS
 
     name_of = DIALECTS[dialect].name_of
     found = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from toolsearchd.disclosure.dialects.hermes import HERMES
+from toolsearchd.dialects.hermes.dialect import HERMES
 
 NEMOCLAW_HERMES = msgspec.structs.replace(
     HERMES,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from toolsearchd.disclosure.dialects import CLIENTS, DIALECTS
+from toolsearchd.dialects.registry import CLIENTS, DIALECTS
 from toolsearchd.disclosure.manifest import Manifest, Model, switching_off
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.globs import matches_glob

@@ -10,6 +10,8 @@ import msgspec
 
 from toolsearchd.catalog.model import Tool
 from toolsearchd.catalog.naming import hermes_v1_name
+from toolsearchd.dialects.base import BridgeAnswer, BridgeCalls, Interpreter, own_result
+from toolsearchd.dialects.hermes.dialect import HERMES
 from toolsearchd.disclosure.bridge import (
     CALL,
     DESCRIBE,
@@ -18,8 +20,6 @@ from toolsearchd.disclosure.bridge import (
     bridge_tool,
     hidden_count,
 )
-from toolsearchd.disclosure.dialects.base import BridgeAnswer, BridgeCalls, Interpreter, own_result
-from toolsearchd.disclosure.dialects.hermes import HERMES
 from toolsearchd.disclosure.listing import NO_LISTING, Listing
 from toolsearchd.errors import ToolsearchdError
 

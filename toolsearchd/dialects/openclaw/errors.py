@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from toolsearchd.disclosure.dialects.openclaw_catalog import OpenclawEntry
-from toolsearchd.disclosure.dialects.openclaw_signature import signature
+from toolsearchd.dialects.openclaw.catalog import OpenclawEntry
+from toolsearchd.dialects.openclaw.signature import signature
 from toolsearchd.disclosure.sanitise import plain_line
 
 _NAMES = 8  # misspelt ones that are looked at

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolsearchd.disclosure.dialects.base import Dialect
+from toolsearchd.dialects.base import Dialect
 
 DEFAULT = Dialect(
     name="default",

@@ -15,11 +15,11 @@ import msgspec
 
 from toolsearchd.catalog.model import Tool
 from toolsearchd.catalog.naming import PREFIX, public_name
-from toolsearchd.disclosure.dialects.openclaw_requests import refuse
-from toolsearchd.disclosure.dialects.openclaw_signature import signature
+from toolsearchd.dialects.openclaw.ranker import LONGEST_SERVER, id_order, safe_server
+from toolsearchd.dialects.openclaw.requests import refuse
+from toolsearchd.dialects.openclaw.signature import signature
 from toolsearchd.disclosure.sanitise import clean_json, clipped, excerpt, plain_line
 from toolsearchd.errors import ToolsearchdError
-from toolsearchd.index.openclaw import LONGEST_SERVER, id_order, safe_server
 from toolsearchd.index.searcher import Searcher
 
 if TYPE_CHECKING:

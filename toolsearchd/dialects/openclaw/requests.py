@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, NoReturn
 
 import msgspec
 
-from toolsearchd.config.openclaw import positive_integer
 from toolsearchd.config.tool_search import ToolSearch
+from toolsearchd.dialects.openclaw.options import positive_integer
 from toolsearchd.disclosure.sanitise import clean
 from toolsearchd.errors import ToolsearchdError
 

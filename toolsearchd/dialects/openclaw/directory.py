@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from toolsearchd.disclosure.dialects.openclaw_catalog import OpenclawEntry
-from toolsearchd.disclosure.dialects.openclaw_replies import short_description
+from toolsearchd.dialects.openclaw.catalog import OpenclawEntry
+from toolsearchd.dialects.openclaw.ranker import id_order
+from toolsearchd.dialects.openclaw.replies import short_description
 from toolsearchd.disclosure.listing import Form, Listing
 from toolsearchd.disclosure.tokens import chars4_of
-from toolsearchd.index.openclaw import id_order
 
 MOST_CHARS, LEAST_CHARS = 18_000, 768
 _SHARE = 10  # a tenth of the context's tokens, as characters

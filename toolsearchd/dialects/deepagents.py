@@ -14,9 +14,9 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from toolsearchd.catalog.model import Tool
+from toolsearchd.dialects.base import BridgeAnswer, Interpreter, Verb
+from toolsearchd.dialects.default import DEFAULT
 from toolsearchd.disclosure.bridge import bridge_tool, hidden_count
-from toolsearchd.disclosure.dialects.base import BridgeAnswer, Interpreter, Verb
-from toolsearchd.disclosure.dialects.default import DEFAULT
 from toolsearchd.disclosure.listing import NO_LISTING, Listing
 from toolsearchd.disclosure.sanitise import clean, plain_line
 from toolsearchd.errors import ToolsearchdError

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 import msgspec
 
-from toolsearchd.disclosure.dialects.default import DEFAULT
+from toolsearchd.dialects.default import DEFAULT
 
 DIRECT = msgspec.structs.replace(DEFAULT, name="direct", bridges=False)

@@ -14,21 +14,20 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from toolsearchd.catalog.model import Tool
-from toolsearchd.config.openclaw import (
+from toolsearchd.config.profile import Profile
+from toolsearchd.config.tool_search import ToolSearch
+from toolsearchd.dialects.base import BridgeAnswer, BridgeCalls, Dialect, Interpreter, Verb
+from toolsearchd.dialects.openclaw.catalog import Catalog
+from toolsearchd.dialects.openclaw.directory import budget_chars, render_directory
+from toolsearchd.dialects.openclaw.options import (
     DIALECT_GENERATIONS,
     MOST_MATCHES,
     Generation,
     read_options,
     resolve_options,
 )
-from toolsearchd.config.profile import Profile
-from toolsearchd.config.tool_search import ToolSearch
-from toolsearchd.disclosure.bridge import function
-from toolsearchd.disclosure.dialects.base import BridgeAnswer, BridgeCalls, Dialect, Interpreter, Verb
-from toolsearchd.disclosure.dialects.openclaw_catalog import Catalog
-from toolsearchd.disclosure.dialects.openclaw_directory import budget_chars, render_directory
-from toolsearchd.disclosure.dialects.openclaw_parts import PartsIndex
-from toolsearchd.disclosure.dialects.openclaw_replies import (
+from toolsearchd.dialects.openclaw.parts import PartsIndex
+from toolsearchd.dialects.openclaw.replies import (
     batch,
     described,
     envelope,
@@ -36,7 +35,7 @@ from toolsearchd.disclosure.dialects.openclaw_replies import (
     single,
     unavailable_text,
 )
-from toolsearchd.disclosure.dialects.openclaw_requests import (
+from toolsearchd.dialects.openclaw.requests import (
     MOST_ENTRIES,
     parse_call,
     parse_search,
@@ -44,6 +43,7 @@ from toolsearchd.disclosure.dialects.openclaw_requests import (
     parse_single,
     refuse,
 )
+from toolsearchd.disclosure.bridge import function
 from toolsearchd.disclosure.listing import NO_LISTING, Listing
 from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.errors import ToolsearchdError

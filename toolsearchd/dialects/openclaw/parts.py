@@ -13,8 +13,8 @@ from itertools import accumulate
 
 import numpy as np
 
-from toolsearchd.disclosure.dialects.openclaw_catalog import OpenclawEntry
-from toolsearchd.index.openclaw import id_order
+from toolsearchd.dialects.openclaw.catalog import OpenclawEntry
+from toolsearchd.dialects.openclaw.ranker import id_order
 
 _PARTS = re.compile(r"[a-z0-9_./:-]+")
 _EQUAL = 20  # name or id are the word

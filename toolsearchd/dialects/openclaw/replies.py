@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from toolsearchd.disclosure.dialects.openclaw_catalog import OpenclawEntry
-from toolsearchd.disclosure.dialects.openclaw_input import explained
+from toolsearchd.dialects.openclaw.catalog import OpenclawEntry
+from toolsearchd.dialects.openclaw.errors import explained
 from toolsearchd.disclosure.sanitise import clipped, plain_line
 
 BATCH_CHARS = 4_000  # of the whole text that answers a batch

@@ -6,8 +6,8 @@ from functools import lru_cache
 
 from toolsearchd.catalog.model import Tool
 from toolsearchd.catalog.naming import hermes_name
+from toolsearchd.dialects.base import Dialect
 from toolsearchd.disclosure.bridge import TEXTS, BridgeTexts
-from toolsearchd.disclosure.dialects.base import Dialect
 
 _mcp_name = lru_cache(maxsize=32 * 1024)(hermes_name)  # every view asks for every name
 

@@ -1,7 +1,6 @@
-"""…in whose words?
+"""The only list of dialects: names, the module that makes each, and the clients that speak them unasked.
 
-A dialect is made by one small module, which is loaded when the first session speaks it; the table below is
-all that knows them.
+A dialect is made by one small module, which is loaded when the first session speaks it.
 """
 
 from __future__ import annotations
@@ -9,19 +8,19 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator, Mapping
 
-from toolsearchd.disclosure.dialects.base import Dialect
+from toolsearchd.dialects.base import Dialect
 
-_MADE_IN = {  # its constant of the same name in capitals is the dialect, or a tuple of them
-    "default": "default",
-    "direct": "direct",
-    "hermes": "hermes",
-    "hermes-v1": "hermes_v1",
-    "nemoclaw-hermes": "nemoclaw_hermes",
-    "deepagents": "deepagents",
-    "openclaw": "openclaw",
-    "openclaw-g1": "openclaw",
-    "openclaw-g2": "openclaw",
-    "openclaw-g3": "openclaw",
+_MADE_IN = {  # its constant in capitals is the dialect, or a tuple of them
+    "default": "default.DEFAULT",
+    "direct": "direct.DIRECT",
+    "hermes": "hermes.dialect.HERMES",
+    "hermes-v1": "hermes.june.HERMES_V1",
+    "nemoclaw-hermes": "hermes.nemoclaw.NEMOCLAW_HERMES",
+    "deepagents": "deepagents.DEEPAGENTS",
+    "openclaw": "openclaw.dialect.OPENCLAW",
+    "openclaw-g1": "openclaw.dialect.OPENCLAW",
+    "openclaw-g2": "openclaw.dialect.OPENCLAW",
+    "openclaw-g3": "openclaw.dialect.OPENCLAW",
 }
 
 CLIENTS = (  # globs of the lower-cased names of clients that speak a dialect unasked; first match
@@ -44,8 +43,8 @@ class _Dialects(Mapping[str, Dialect]):
 
     def __getitem__(self, name: str) -> Dialect:
         if name not in self._loaded:
-            place = _MADE_IN[name]
-            made = getattr(importlib.import_module(f"{__name__}.{place}"), place.upper())
+            module, _, constant = _MADE_IN[name].rpartition(".")
+            made = getattr(importlib.import_module(f"toolsearchd.dialects.{module}"), constant)
             self._loaded |= {one.name: one for one in (made if isinstance(made, tuple) else (made,))}
         return self._loaded[name]
 

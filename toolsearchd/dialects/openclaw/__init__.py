@@ -1,0 +1,1 @@
+"""OpenClaw: the three generations of its tool search."""
