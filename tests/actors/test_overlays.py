@@ -7,8 +7,8 @@ from toolsearchd.limits import Limits
 from toolsearchd.live.overlays import Overlays
 
 WORDS = {"weather": "Tell the weather", "stars": "Draw the sky"}
-OWN = source("own", WORDS).definitions
-FEWER = OWN[:1]
+_OWN = source("own", WORDS).definitions
+OWN, FEWER = {"plugin": _OWN}, {"plugin": _OWN[:1]}
 
 
 class Base:
@@ -85,7 +85,7 @@ async def test_no_tools_are_no_overlay():
     await base.overlays.lay("s1", OWN)
     await base.overlays.lay("s1", FEWER)
     assert base.names("s1")[-1:] == ["weather"]
-    await base.overlays.lay("s1", ())
+    await base.overlays.lay("s1", {})
     assert base.overlays.snapshot("s1") is base.snapshot
 
 

@@ -62,7 +62,7 @@ def own_tools(chance, number):
         fresh_tools(chance, number),
         dialect=dialect,
         bridge_names=dialect.interpreter().verbs,
-        defer=None,
+        defer=(),
         taken=(),
         limits=LIMITS,
     ).deferred
@@ -70,8 +70,9 @@ def own_tools(chance, number):
 
 async def visit(evaluator, chance, number):
     owner = f"s{number}"
-    definitions = own_tools(chance, number)
-    await evaluator.lay(owner, definitions)
+    toolsets = own_tools(chance, number)
+    await evaluator.lay(owner, toolsets)
+    (definitions,) = toolsets.values()
     key = msgspec.structs.replace(KEY, owner=owner)
     await evaluator.prepare(key)
     assembled = await evaluator.assembled(key)

@@ -147,6 +147,21 @@ def test_a_manifest_switches_disclosure_off_for_its_model_and_nothing_on(daemon)
         assert len(wire.ask({"op": "assemble", "id": 3, "model": "other"})["tools"]) == 3
 
 
+@pytest.mark.parametrize("dialect", ["default", "hermes", "nemoclaw-hermes"])
+def test_one_call_gives_the_model_the_tools_own_result(daemon, dialect):
+    with agent(daemon, dialect=dialect) as wire:
+        echo = {"name": "mcp__desk__echo", "arguments": {"text": "hi"}}
+        one = use(wire, 1, "tool_call", calls=[echo])
+        assert one["value"] == {"content": [{"type": "text", "text": "hi"}]}
+        assert "generation" in one
+        failed = use(wire, 2, "tool_call", calls=[{"name": "mcp__desk__fail", "arguments": {}}])["value"]
+        assert failed["error"]["code"] == "TOOL_ERROR"
+        if dialect == "default":
+            several = use(wire, 3, "tool_call", calls=[echo, echo])
+            assert [slot["index"] for slot in several["value"]["results"]] == [0, 1]
+            assert several["value"].keys() == {"results", "success_count", "error_count", "total_count"}
+
+
 def test_a_bad_word_is_refused(daemon):
     with agent(daemon, disclosure="sideways") as wire:
         assert wire.welcome["code"] == "BAD_ARGUMENTS"
@@ -155,8 +170,9 @@ def test_a_bad_word_is_refused(daemon):
         assert "hermes-v1" in wire.welcome["message"]
 
 
-def test_the_environment_does_what_the_option_does(tmp_path):
-    env = {"TOOLSEARCHD_TOOL_DISCLOSURE": "direct"}
+@pytest.mark.parametrize("variable", ["TOOLSEARCHD_TOOL_DISCLOSURE", "NEMOCLAW_TOOL_DISCLOSURE"])
+def test_the_environment_does_what_the_option_does(tmp_path, variable):
+    env = {variable: "direct"}
     with DaemonProcess(tmp_path, servers={"desk": zoo("steady", *TOOLS)}, env=env) as daemon:
         daemon.wait_servers("desk")
         with agent(daemon, dialect="hermes", disclosure="progressive") as wire:
@@ -164,11 +180,12 @@ def test_the_environment_does_what_the_option_does(tmp_path):
             assert len(wire.ask({"op": "assemble", "id": 1})["tools"]) == len(TOOLS)
 
 
-def test_a_bad_word_in_the_environment_stops_the_start(tmp_path):
-    daemon = DaemonProcess(tmp_path, env={"TOOLSEARCHD_TOOL_DISCLOSURE": "sideways"})
+@pytest.mark.parametrize("variable", ["TOOLSEARCHD_TOOL_DISCLOSURE", "NEMOCLAW_TOOL_DISCLOSURE"])
+def test_a_bad_word_in_the_environment_stops_the_start(tmp_path, variable):
+    daemon = DaemonProcess(tmp_path, env={variable: "sideways"})
     daemon.start(wait=False)
     assert daemon.process.wait(20) == 2
-    assert "TOOLSEARCHD_TOOL_DISCLOSURE" in daemon.log.read_text()
+    assert variable in daemon.log.read_text()
 
 
 def test_an_open_session_follows_the_config_to_another_ranker(tmp_path):

@@ -247,16 +247,32 @@ def test_core_tools_that_a_config_defers(tmp_path):
             assert given["deferred_count"] == 4
             send_call(wire, 2, "read_file")
             assert requested(wire)["name"] == "read_file"
-        curated = {"name": "todo_list", "description": "Keep a list.", "core": True}
-        with agent(daemon, dialect="hermes", tools=[curated]) as wire:
-            assert wire.ask({"op": "assemble", "id": 1})["deferred_count"] == 1
 
 
-def test_hermes_defers_a_curated_set_of_its_own(daemon):
-    curated = {"name": "todo_list", "description": "Keep a list.", "core": True}
-    for dialect, deferred in (("hermes", 2), ("default", 1)):
-        with agent(daemon, dialect=dialect, tools=[curated]) as wire:
-            assert wire.ask({"op": "assemble", "id": 1})["deferred_count"] == deferred
+@pytest.mark.parametrize("dialect", ["default", "hermes", "hermes-v1", "nemoclaw-hermes"])
+def test_no_core_tool_hides_unasked(daemon, dialect):
+    names = ("computer_use", "session_search", "image_generate", "todo_list", "process_manage")
+    core = [{"name": name, "description": "Keep a list.", "core": True} for name in names]
+    with agent(daemon, dialect=dialect, tools=core) as wire:
+        given = wire.ask({"op": "assemble", "id": 1, "context_length": 300})
+        assert given["deferred_count"] == 1
+        assert [tool["function"]["name"] for tool in given["tools"][: len(core)]] == list(names)
+
+
+@pytest.mark.parametrize("dialect", ["default", "hermes"])
+def test_their_toolset_is_the_source_that_a_search_names_and_a_listing_groups_by(daemon, dialect):
+    named = [WEATHER | {"toolset": "outdoors"}, STARS | {"toolset": "desk"}]
+    plain = {"name": "tide_table", "description": "Tell the tides.", "core": False, "toolset": " "}
+    with agent(daemon, dialect=dialect, tools=[READ | {"toolset": "files"}, *named]) as wire:
+        wire.ask({"op": "tools", "id": 1, "tools": [READ | {"toolset": "files"}, *named, plain]})
+        given = wire.ask({"op": "assemble", "id": 2})
+        assert "toolset" not in given["tools"][0]["function"]
+        for source in ("outdoors", "desk-2", "plugin"):  # a server is called `desk`
+            assert f"{source} tools (1):" in given["listing"]
+        searched = wire.ask({"op": "search", "id": 3, "queries": ["weather", "tides"]})["tools"]
+        assert searched["weather_report"]["source_name"] == "outdoors"
+        assert searched["weather_report"]["source"] == "plugin"
+        assert searched["tide_table"]["source_name"] == "plugin"
 
 
 @pytest.mark.parametrize("dialect", ["default", "hermes"])

@@ -197,4 +197,6 @@ def test_the_reference_repairs_nothing():
     assert refused(nested, rules="hermes").fields["reason"] == "bridge_tool"
     assert refused({"calls": json.dumps([ENTRY])[:-1]}, rules="hermes").fields["reason"] == "not_json"
     assert refused({"calls": [ENTRY, 5]}, rules="hermes").fields["index"] == 1
-    assert refused({"arguments": {}}, rules="hermes").fields["reason"] == "nothing"
+    for nothing in ({"arguments": {}}, {"calls": None, "name": ""}, {"calls": None, "name": None}):
+        assert refused(nothing, rules="hermes").fields["reason"] == "nothing"
+    assert refused({"name": " "}, rules="hermes").fields["reason"] == "entry_no_name"

@@ -60,7 +60,7 @@ class ToolSearch(msgspec.Struct, frozen=True, kw_only=True):
     languages: tuple[str, ...] = ("english",)
     lexicon: LexiconFiles = LexiconFiles()
     aliases: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
-    defer: tuple[str, ...] | None = None  # core tools to defer all the same; None: the dialect's own set
+    defer: tuple[str, ...] | None = None  # core tools to hide all the same; None: nobody asked for any
 
     def aliases_of(self, server: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """What `aliases` says for a server: (glob of its tools' names, extra words).
@@ -291,9 +291,8 @@ class _Resolver:
         if value is None:
             return None
         if not isinstance(value, list | tuple | set | frozenset):
-            self._warn(
-                "defer", f"expected a list of tool names, not {_shown(value)}; the default set in force"
-            )
+            in_force = ", ".join(self._base.defer or ()) or "none"
+            self._warn("defer", f"expected a list of tool names, not {_shown(value)}; {in_force} in force")
             return self._base.defer
         return tuple(name for name in (str(item).strip() for item in value) if name)
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import toolsearchd.endpoint as endpoint
+from toolsearchd.dialects.disclosures import disclosure_in
 from toolsearchd.places import runtime_dir as default_runtime_dir
 from toolsearchd.places import state_dir
 
@@ -106,7 +107,8 @@ def _greet(sock: socket.socket, more: dict[str, str], deadline: float) -> str | 
         hello["cwd"] = os.getcwd()
     except OSError:
         pass  # the directory was deleted: a session without a place
-    if disclosure := os.environ.get("TOOLSEARCHD_TOOL_DISCLOSURE"):
+    disclosure, _ = disclosure_in(os.environ)
+    if disclosure is not None:
         hello["disclosure"] = disclosure
     payload = packed({**hello, **more})
     sock.settimeout(max(deadline - time.monotonic(), _LEAST_S))

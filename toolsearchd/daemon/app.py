@@ -33,6 +33,7 @@ from toolsearchd.daemon.gc import Heap
 from toolsearchd.daemon.notifier import Notifier
 from toolsearchd.daemon.orphans import Orphans
 from toolsearchd.daemon.restart import RestartNeeded
+from toolsearchd.dialects.disclosures import disclosure_in
 from toolsearchd.dialects.precedence import check_disclosure
 from toolsearchd.doors.mcp import McpDoor
 from toolsearchd.errors import ToolsearchdError
@@ -45,7 +46,6 @@ from toolsearchd.live.worker import Worker
 from toolsearchd.protocol.events import CatalogChanged, Drain
 from toolsearchd.sessions.agent_wire import AgentWire
 from toolsearchd.sessions.control_wire import ControlWire
-from toolsearchd.sessions.entitlement import ENVIRONMENT
 from toolsearchd.sessions.sessions import Sessions
 from toolsearchd.sockets.listener import Listener
 from toolsearchd.sockets.place_keeper import PlaceKeeper
@@ -345,14 +345,14 @@ class Daemon:
         self.sessions.broadcast(CatalogChanged(generation=generation))
 
 
-def _disclosure_of(environ: dict[str, str]) -> str | None:
-    """Raises BAD_CONFIG for a word that is neither `progressive` nor `direct`."""
-    value = environ.get(ENVIRONMENT) or None
+def _disclosure_of(environ: dict[str, str]) -> tuple[str | None, str]:
+    """See `disclosure_in`. Raises BAD_CONFIG for a word that is neither `progressive` nor `direct`."""
+    value, variable = disclosure_in(environ)
     try:
-        check_disclosure(value, f"the environment's {ENVIRONMENT} is")
+        check_disclosure(value, f"the environment's {variable} is")
     except ToolsearchdError as error:
         raise ToolsearchdError("BAD_CONFIG", error.message) from None
-    return value
+    return value, variable
 
 
 class Stages:

@@ -54,6 +54,11 @@ class BridgeCalls(msgspec.Struct, frozen=True, kw_only=True):
         return {"value": value} | ({} if self.text_of is None else {"text": self.text_of(value)})
 
 
+def results(reply: dict[str, Any]) -> Any:
+    """Of a batch of one: its `own_result`; of several: the slots, and how many there are of each kind."""
+    return own_result(reply) if len(reply["results"]) == 1 else reply
+
+
 def own_result(reply: dict[str, Any]) -> Any:
     """Of a batch of one: what the tool itself gave, or `{error}`."""
     slot = reply["results"][0]
@@ -81,7 +86,7 @@ class Interpreter:
         return BridgeAnswer(value=fields, fields=fields, described=tuple(fields["tools"]))
 
     def calls(self, view: View, args: Mapping[str, Any]) -> BridgeCalls:
-        return BridgeCalls(args=dict(args))
+        return BridgeCalls(args=dict(args), value_of=results)
 
     def direct(self, view: View, name: str, args: Mapping[str, Any]) -> BridgeCalls:
         """A call of a tool that is no bridge tool, by its name; its own result is the value."""
@@ -115,7 +120,6 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     """Does any tool that may hide raise the bridge, or only schemas of `threshold_pct` of the context?"""
     core_names: frozenset[str] = frozenset()  # names that are the agent's own and never hidden
     unique_names: bool = False  # an agent whose own tools share a name, or take a core one, is refused
-    curated_defer: tuple[str, ...] = ()  # core tools hidden all the same, where the config names none
     texts: BridgeTexts = TEXTS
     presets: Mapping[str, Any] = {}  # settings of tool_search in force where the config keeps its defaults
     settings_of: Callable[[ToolSearch, Profile | None, bool], ToolSearch] | None = None

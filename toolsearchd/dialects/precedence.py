@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from toolsearchd.dialects.disclosures import DISCLOSURES
 from toolsearchd.dialects.registry import CLIENTS, DIALECTS
 from toolsearchd.disclosure.manifest import Manifest, Model, switching_off
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.globs import matches_glob
-
-DISCLOSURES = ("progressive", "direct")
 
 
 class TierChoice(NamedTuple):

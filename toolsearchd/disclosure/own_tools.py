@@ -18,15 +18,17 @@ from toolsearchd.disclosure.sanitise import clipped, plain_line
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 
+TOOLSET = "plugin"  # of tools that name none
 _SHOWN_CHARS = 80
+_TOOLSET_CHARS = 64
 _NAME_CHARS = 256  # providers take 64 or 128
 
 
 class OwnTools(NamedTuple):
-    """`direct`: entries as a model is given them; `deferred`: those to index, in their order."""
+    """`direct`: entries as a model is given them; `deferred`: those to index, by toolset, in their order."""
 
     direct: tuple[dict[str, Any], ...] = ()
-    deferred: tuple[Definition, ...] = ()
+    deferred: Mapping[str, tuple[Definition, ...]] = {}
     warnings: tuple[str, ...] = ()
 
     @property
@@ -45,11 +47,11 @@ def sort_own_tools(
     *,
     dialect: Dialect,
     bridge_names: Collection[str],
-    defer: Collection[str] | None,
+    defer: Collection[str],
     taken: Collection[str],
     limits: Limits,
 ) -> OwnTools:
-    """`defer`: core tools that hide all the same, None for the dialect's own set; `taken`: public names.
+    """`defer`: core tools that hide all the same; `taken`: public names.
 
     The bridge's names are stripped, so that an agent may hand back the whole list it was given. Raises
     BAD_ARGUMENTS where the dialect refuses names that meet, or more tools than a server may have.
@@ -58,9 +60,8 @@ def sort_own_tools(
         raise ToolsearchdError(
             "BAD_ARGUMENTS", f"tools: {len(tools)} were given, at most {limits.tools_per_server} are taken"
         )
-    hiding = dialect.curated_defer if defer is None else defer
     direct: list[dict[str, Any]] = []
-    deferred: list[Definition] = []
+    deferred: dict[str, list[Definition]] = {}
     warnings: list[str] = []
     seen: set[str] = set()
     for tool in tools:
@@ -79,7 +80,7 @@ def sort_own_tools(
         core = tool.get("core", True) is not False
         if not core and name in dialect.core_names and dialect.unique_names:
             raise ToolsearchdError("BAD_ARGUMENTS", f"tools: {shown} is the name of a core tool")
-        if not name or name in dialect.core_names or (core and name not in hiding):
+        if not name or name in dialect.core_names or (core and name not in defer):
             direct.append(_as_function(tool))
             continue
         try:
@@ -89,11 +90,12 @@ def sort_own_tools(
                 raise ValueError(
                     f"a listing shows names as they are, of at most {_NAME_CHARS} characters that can be seen"
                 )
-            deferred.append(_definition(tool, limits))
+            deferred.setdefault(_toolset(tool), []).append(_definition(tool, limits))
         except ValueError as error:
             warnings.append(f"the tool {shown} stays direct: {error}")
             direct.append(_as_function(tool))
-    return OwnTools(tuple(direct), tuple(deferred), tuple(warnings))
+    by_toolset = {toolset: tuple(definitions) for toolset, definitions in deferred.items()}
+    return OwnTools(tuple(direct), by_toolset, tuple(warnings))
 
 
 def _function_in(tool: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -103,9 +105,14 @@ def _function_in(tool: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _as_function(tool: dict[str, Any]) -> dict[str, Any]:
     """As a model is given it: what has its provider's own shape passes through untouched."""
-    if "type" in tool or not name_in(tool):
-        return {key: value for key, value in tool.items() if key != "core"} if "core" in tool else tool
-    return {"type": "function", "function": {key: tool[key] for key in tool if key != "core"}}
+    shape = {key: value for key, value in tool.items() if key not in ("core", "toolset")}
+    return shape if "type" in tool or not name_in(tool) else {"type": "function", "function": shape}
+
+
+def _toolset(tool: Mapping[str, Any]) -> str:
+    """What it belongs to, as a search names it and a listing groups it."""
+    toolset = tool.get("toolset")
+    return clipped(plain_line(toolset), _TOOLSET_CHARS) or TOOLSET if isinstance(toolset, str) else TOOLSET
 
 
 def _definition(tool: Mapping[str, Any], limits: Limits) -> Definition:

@@ -16,7 +16,6 @@ import msgspec
 import trio
 
 from toolsearchd.catalog.grant import Grant
-from toolsearchd.catalog.model import Definition
 from toolsearchd.config.profile import settings_under
 from toolsearchd.config.settings import Settings
 from toolsearchd.config.tool_search import ToolSearch
@@ -29,7 +28,7 @@ from toolsearchd.index.lexicon import Lexicon
 from toolsearchd.index.recent import Cache
 from toolsearchd.limits import Limits
 from toolsearchd.live.cataloger import Cataloger
-from toolsearchd.live.overlays import Overlays
+from toolsearchd.live.overlays import Overlays, Toolsets
 from toolsearchd.live.token_counts import TokenCounts
 from toolsearchd.live.worker import WorkerError
 from toolsearchd.system.guard import guarded
@@ -129,10 +128,11 @@ class Evaluator:
         await self._cataloger.ensure_analyzer(self._ranker(key))
         await self._overlays.renew(key.owner)
 
-    async def lay(self, owner: str, definitions: tuple[Definition, ...]) -> None:
+    async def lay(self, owner: str, toolsets: Toolsets) -> None:
         """These are the owner's own tools; keys that name the owner see them, and nobody else does."""
-        self._own_texts[owner] = OwnTexts(self._texts, {definition.digest for definition in definitions})
-        await self._overlays.lay(owner, definitions)
+        digests = {one.digest for definitions in toolsets.values() for one in definitions}
+        self._own_texts[owner] = OwnTexts(self._texts, digests)
+        await self._overlays.lay(owner, toolsets)
 
     def lift(self, owner: str) -> None:
         """The owner is gone."""

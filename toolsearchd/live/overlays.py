@@ -6,7 +6,7 @@ catalog is laid under each overlay in the background, in slices; until then the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 import msgspec
 
@@ -20,11 +20,13 @@ from toolsearchd.system.guard import guarded
 from toolsearchd.system.pacing import Slices
 
 _KEPT_WORDS = 4_096  # read by the owners' analyzers: a session's 30 tools have some hundred
-SOURCE_NAME = "plugin"  # how listings and search call an agent's own tools
+
+
+Toolsets = Mapping[str, tuple[Definition, ...]]  # how listings and search call an agent's own tools → those
 
 
 class _Overlay(msgspec.Struct):
-    definitions: tuple[Definition, ...]
+    toolsets: Toolsets
     base: Snapshot
     snapshot: Snapshot
     memo: dict[MemoKey, Analysis]
@@ -46,20 +48,20 @@ class Overlays:
         overlay = self._of.get(owner)
         return self._base() if overlay is None else overlay.snapshot
 
-    async def lay(self, owner: str, definitions: tuple[Definition, ...]) -> None:
+    async def lay(self, owner: str, toolsets: Toolsets) -> None:
         """These are the owner's tools from now on. Cancelled, it leaves the ones before."""
-        if not definitions:
+        if not toolsets:
             self.lift(owner)
             self.on_laid(owner)
             return
-        self._of[owner] = await self._compiled(definitions, {})
+        self._of[owner] = await self._compiled(toolsets, {})
         self.on_laid(owner)
         await self.renew(owner)
 
     async def renew(self, owner: str) -> None:
         """Lays the newest catalog under the owner's tools; returns when there is no newer one."""
         while (overlay := self._of.get(owner)) is not None and not self._is_new(overlay):
-            renewed = await self._compiled(overlay.definitions, overlay.memo)
+            renewed = await self._compiled(overlay.toolsets, overlay.memo)
             if self._of.get(owner) is overlay:  # else its tools changed, or it went, meanwhile
                 self._of[owner] = renewed
                 self.on_laid(owner)
@@ -85,18 +87,16 @@ class Overlays:
     def _is_new(self, overlay: _Overlay) -> bool:
         return overlay.base is self._base()
 
-    async def _compiled(self, definitions: tuple[Definition, ...], memo: dict[MemoKey, Analysis]) -> _Overlay:
+    async def _compiled(self, toolsets: Toolsets, memo: dict[MemoKey, Analysis]) -> _Overlay:
         base, slices = self._base(), Slices(self._limits.compile_slice_s)
-        taken = {source.name for source in base.sources}
-        name, number = SOURCE_NAME, 1
-        while name in taken:
-            number += 1
-            name = f"{SOURCE_NAME}-{number}"
-        source = Source(name=name, kind="plugin", definitions=definitions)
+        sources = list(base.sources)
+        for toolset, definitions in toolsets.items():
+            name = _free_name(toolset, {source.name for source in sources} | toolsets.keys() - {toolset})
+            sources.append(Source(name=name, kind="plugin", definitions=definitions))
         analyzers = self._analyzers_like(base.analyzers)
         work = SnapshotCompile(
             base.branch(analyzers),
-            (*base.sources, source),
+            sources,
             analyzers=analyzers,
             analysed_bytes=self._limits.analysed_bytes,
             memo=memo,
@@ -105,4 +105,13 @@ class Overlays:
             await slices.breathe()
         while work.step():
             await slices.breathe()
-        return _Overlay(definitions, base, work.snapshot, work.memo)
+        return _Overlay(toolsets, base, work.snapshot, work.memo)
+
+
+def _free_name(toolset: str, taken: Collection[str]) -> str:
+    """The toolset's, with a number where a server or another toolset bears it."""
+    name, number = toolset, 1
+    while name in taken:
+        number += 1
+        name = f"{toolset}-{number}"
+    return name

@@ -53,7 +53,7 @@ class Hello(Struct, tag="hello", tag_field="op", frozen=True, kw_only=True):
     disclosure: str | None = None  # "direct" | "progressive"
     listing: str | None = None  # "embed" | "separate"
     tools: list[dict[str, Any]] | None = None
-    """The agent's own: `{name, description, parameters, core}`; the reply to `tools` says more."""
+    """The agent's own: `{name, description, parameters, core, toolset?}`; the reply to `tools` says more."""
     only: Annotated[Any, _SCOPE] = None
     """A `GrantScope`, for a sub-agent: of what its profile grants, the session sees and calls what each list
     that is given matches. Nothing is ever granted by it; the agent's own tools are not concerned."""
@@ -122,10 +122,12 @@ class ExplainRequest(Request, tag="explain", frozen=True, kw_only=True):
 
 
 class ToolsRequest(Request, tag="tools", frozen=True, kw_only=True):
-    """The agent's own tools from now on, in place of those before: `{name, description, parameters, core}`.
+    """The agent's own tools from now on, in place of those before: `{name, description, parameters, core,
+    toolset?}`.
 
     `core: false` ones are indexed for this session and called back by `call_requested`; the others stay
-    direct, and a definition without a callable name passes through untouched.
+    direct, and a definition without a callable name passes through untouched. `toolset` (`plugin`) is the
+    source that a search names and a listing groups by.
     """
 
     tools: list[dict[str, Any]]

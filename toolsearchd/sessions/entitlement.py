@@ -20,7 +20,6 @@ from toolsearchd.protocol.requests import GrantScope, Hello
 from toolsearchd.records import Finding
 
 DEFAULT_PROFILE = "default"
-ENVIRONMENT = "TOOLSEARCHD_TOOL_DISCLOSURE"
 
 
 class ToldModel(msgspec.Struct, frozen=True, kw_only=True):
@@ -172,10 +171,11 @@ def key_of(
     hello: Hello,
     entitlement: Entitlement,
     told: ToldModel,
-    environment: str | None,
+    environment: tuple[str | None, str],
     manifests: Callable[[], Sequence[Manifest]],
 ) -> tuple[ViewKey, TierChoice]:
-    """What the session sees, and who chose its dialect. `environment`: the daemon's own word on disclosure.
+    """What the session sees, and who chose its dialect. `environment`: a word on disclosure
+    in the daemon's, and the variable that says it.
 
     Raises BAD_ARGUMENTS for a dialect or a disclosure that does not exist.
     """
@@ -189,7 +189,7 @@ def key_of(
     choice = choose(
         direct_by=(
             (hello.disclosure, "disclosure"),
-            (environment or None, ENVIRONMENT),
+            environment,
         ),
         dialect_by=(
             (hello.dialect, "dialect"),

@@ -71,7 +71,7 @@ class SessionTools:
             self._given,
             dialect=dialect,
             bridge_names=dialect.interpreter().verbs,
-            defer=self._evaluator.tool_search(key).defer,
+            defer=self._evaluator.tool_search(key).defer or (),
             taken=self._evaluator.public_names,
             limits=self._limits,
         )

@@ -46,9 +46,9 @@ class Sessions:
         activity: Activity,
         limits: Limits,
         manifests: Callable[[], Sequence[Manifest]],
-        disclosure: str | None = None,
+        disclosure: tuple[str | None, str] = (None, ""),
     ) -> None:
-        """`disclosure`: what the daemon's environment says of it, for all sessions."""
+        """`disclosure`: what the daemon's environment says of it, for all sessions, and in which variable."""
         self._settings = settings
         self._evaluator = evaluator
         self._dispatcher = dispatcher

@@ -35,10 +35,6 @@ HERMES = Dialect(
     reevaluates=True,
     shows_near=False,
     bridges_nothing=False,
-    curated_defer=(
-        *("computer_use", "session_search", "image_generate"),
-        *("todo_list", "process_manage", "cronjob_manage"),
-    ),
     texts=BridgeTexts(
         search=(
             "Find tools whose schemas are not loaded. Each query is a few keywords, service + action + "

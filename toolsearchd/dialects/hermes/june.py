@@ -109,7 +109,6 @@ HERMES_V1 = msgspec.structs.replace(
     max_names=1,
     argument_rules="hermes-v1",
     activation="threshold",
-    curated_defer=(),
     presets={"threshold_pct": 10.0, "max_search_limit": 20},
     texts=_TEXTS,
     listing_of=lambda _view, _context: NO_LISTING,

@@ -34,7 +34,7 @@ def parse_hermes_calls(args: Mapping[str, object]) -> list[RequestedCall]:
 def _items(args: Mapping[str, object]) -> list[object]:
     calls = args.get("calls")
     if calls is None:
-        if args.get("name") is None:
+        if not args.get("name"):
             refuse("nothing", f"no calls were given; a valid request is {SKELETON}")
         return [{"name": args["name"], "arguments": args.get("arguments")}]
     if isinstance(calls, str):
