@@ -26,8 +26,8 @@ from toolsearchd.calls.spill import Spill
 from toolsearchd.catalog.definition import decode_definition
 from toolsearchd.catalog.model import Tool
 from toolsearchd.config.settings import Approval, Settings
+from toolsearchd.dialects.hermes.rules import HermesRules
 from toolsearchd.dispatch.queue import Queue
-from toolsearchd.dispatch.shapes import parse_calls
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.protocol import requests as messages
@@ -46,7 +46,7 @@ class Caller:
 
     session_id, client, profiles, may_decide = "s1", "hermes", ("default",), False
     peer = Peer(os.getpid(), os.getuid(), "")
-    argument_rules = "hermes"
+    rules = HermesRules()
     client_side = None
 
     def __init__(self, tools):
@@ -175,7 +175,7 @@ async def run(case, tmp_path):
     person = Person(Peer(os.getpid(), os.getuid(), ""), hear)
     answers = approver.answers_for(person)
     answers[messages.ApprovalsRequest](messages.ApprovalsRequest(id=0, watch=True))
-    requests = parse_calls(case["when"]["args"], max_entries=64, rules="hermes")
+    requests = HermesRules().parse(case["when"]["args"], max_entries=64)
     async with trio.open_nursery() as nursery:
         await nursery.start(journal.run)
         await nursery.start(approver.run)

@@ -26,6 +26,7 @@ from toolsearchd.catalog.definition import decode_definition
 from toolsearchd.catalog.model import Tool
 from toolsearchd.config.settings import Approval, Settings
 from toolsearchd.dispatch.queue import Queue
+from toolsearchd.dispatch.rules import RULES
 from toolsearchd.dispatch.shapes import RequestedCall
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
@@ -38,7 +39,7 @@ UNSENT = {"INTERRUPTED", "DENIED", "NO_APPROVER", "APPROVAL_TIMEOUT", "TOOL_CHAN
 
 
 class Caller:
-    client, profiles, may_decide, argument_rules = "storm", ("default",), True, "default"
+    client, profiles, may_decide, rules = "storm", ("default",), True, RULES
     client_side = None
     peer = Peer(os.getpid(), os.getuid(), "")
 

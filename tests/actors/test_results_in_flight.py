@@ -26,6 +26,7 @@ from toolsearchd.config.secret_values import SecretValues
 from toolsearchd.config.settings import Approval, Settings
 from toolsearchd.dispatch.entry import Batch
 from toolsearchd.dispatch.queue import Queue
+from toolsearchd.dispatch.rules import RULES
 from toolsearchd.dispatch.shapes import RequestedCall
 from toolsearchd.limits import Limits
 from toolsearchd.system.peer import Peer
@@ -49,7 +50,7 @@ TOOL = Tool(
 class Caller:
     """A session whose wire takes replies as long as `reads`."""
 
-    client, profiles, may_decide, argument_rules = "agent", ("default",), False, "default"
+    client, profiles, may_decide, rules = "agent", ("default",), False, RULES
     client_side = None
     peer = Peer(os.getpid(), os.getuid(), "")
 

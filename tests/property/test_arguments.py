@@ -12,11 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolsearchd.catalog.model import Definition
+from toolsearchd.dialects.registry import DIALECTS
 from toolsearchd.dispatch.arguments import prepare, unvalidatable_reason
 from toolsearchd.dispatch.coerce import coerce
 from toolsearchd.dispatch.jsontext import JsonFault, read_json
+from toolsearchd.dispatch.rules import RULES
 from toolsearchd.dispatch.schema import read_schema
-from toolsearchd.dispatch.shapes import parse_calls
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 
@@ -144,7 +145,7 @@ def test_coercion_by_itself_leaves_valid_values_alone(schema, arguments):
 @settings(max_examples=80, deadline=None)
 @given(ROOTS, ARGUMENTS)
 def test_the_reference_rules_never_fail_otherwise(schema, arguments):
-    sent = outcome(definition(schema), arguments, rules="hermes")
+    sent = outcome(definition(schema), arguments, rules=DIALECTS["hermes"].rules)
     assert isinstance(sent, dict) or sent == "INVALID_ARGUMENTS"
 
 
@@ -172,7 +173,7 @@ def test_any_json_as_a_schema_costs_no_more_than_the_validation(schema, argument
     if reason:
         assert sent is arguments
         assert outcome(tool, arguments, unvalidatable="refuse") in ("UNVALIDATABLE", "VALIDATION_BUDGET")
-    outcome(tool, arguments, rules="hermes")
+    outcome(tool, arguments, rules=DIALECTS["hermes"].rules)
 
 
 @settings(max_examples=80, deadline=None)
@@ -186,7 +187,7 @@ def test_any_bytes_as_a_schema(data):
 def test_any_request_is_read_or_refused(args):
     for rules in ("default", "hermes"):
         try:
-            requests = parse_calls(args, max_entries=5, rules=rules)
+            requests = DIALECTS[rules].rules.parse(args, max_entries=5)
         except ToolsearchdError as error:
             assert error.code in ("BAD_ARGUMENTS", "TOO_MANY")
             continue
@@ -203,11 +204,11 @@ def test_any_request_is_read_or_refused(args):
     )
 )
 def test_every_shape_of_a_request_reads_the_same(entries):
-    plain = parse_calls({"calls": entries}, max_entries=5)
+    plain = RULES.parse({"calls": entries}, max_entries=5)
     text = json.dumps(entries)
     nested = {"calls": [{"name": "tool_call", "arguments": {"calls": text}}]}
     for args in ({"calls": text}, {"calls": text[:-1]}, {"calls": text[:-2]}, {"calls": text + "]"}, nested):
-        assert parse_calls(args, max_entries=5) == plain
+        assert RULES.parse(args, max_entries=5) == plain
 
 
 @settings(max_examples=120, deadline=None)

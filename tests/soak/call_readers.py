@@ -62,13 +62,13 @@ def resolved(text: str) -> object:
     families=call_documents.CALLS,
 )
 def calls(text: str) -> object:
-    from toolsearchd.dispatch.shapes import parse_calls
+    from toolsearchd.dialects.registry import DIALECTS
     from toolsearchd.errors import ToolsearchdError
 
     for args in ({"calls": text}, {"name": "x", "arguments": text}, {"calls": [text]}, {"name": text}):
         for rules in ("default", "hermes", "openclaw"):
             try:
-                parse_calls(args, max_entries=64, rules=rules)
+                DIALECTS[rules].rules.parse(args, max_entries=64)
             except ToolsearchdError:
                 continue
     return None
@@ -114,6 +114,7 @@ def schema(text: str) -> object:
     budget_s=0.25,
 )
 def arguments(text: str) -> object:
+    from toolsearchd.dialects.registry import DIALECTS
     from toolsearchd.dispatch.arguments import prepare
     from toolsearchd.errors import ToolsearchdError
 
@@ -124,7 +125,7 @@ def arguments(text: str) -> object:
     ):
         for rules in ("default", "hermes", "hermes-v1"):
             try:
-                prepare(call_documents.definition(), given, rules=rules, limits=LIMITS)
+                prepare(call_documents.definition(), given, rules=DIALECTS[rules].rules, limits=LIMITS)
             except ToolsearchdError:
                 continue
     return None
@@ -139,17 +140,19 @@ def arguments(text: str) -> object:
     budget_s=0.25,
 )
 def pairs(text: str) -> object:
-    from toolsearchd.dispatch.arguments import _plan, prepare
+    from toolsearchd.dialects.registry import DIALECTS
+    from toolsearchd.dispatch.arguments import prepare
+    from toolsearchd.dispatch.check import plan
     from toolsearchd.errors import ToolsearchdError
 
     value = loaded(text)
     if not isinstance(value, dict) or "schema" not in value:
         return None
-    _plan.cache_clear()
+    plan.cache_clear()
     definition = call_documents.definition_of(value["schema"])
     for rules in ("default", "hermes"):
         try:
-            prepare(definition, value["arguments"], rules=rules, limits=LIMITS)
+            prepare(definition, value["arguments"], rules=DIALECTS[rules].rules, limits=LIMITS)
         except ToolsearchdError:
             continue
     return None

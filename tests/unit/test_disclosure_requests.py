@@ -6,12 +6,12 @@ from toolsearchd.disclosure.requests import parse_limit, parse_names, parse_quer
 from toolsearchd.errors import ToolsearchdError
 
 
-def queries(args, rules="default", most=16):
-    return parse_queries(args, most=most, max_chars=20, rules=rules)
+def queries(args, most=16, **more):
+    return parse_queries(args, most=most, max_chars=20, **more)
 
 
-def names(args, rules="default"):
-    return parse_names(args, most=3, rules=rules)
+def names(args):
+    return parse_names(args, most=3)
 
 
 def refused(run, code):
@@ -41,14 +41,14 @@ def test_numbers_are_texts():
 
 def test_only_blanks_find_nothing_but_are_an_error_of_the_reference():
     assert queries({"queries": ["  ", ""]}) == [""]
-    refused(lambda: queries({"queries": ["  "]}, rules="hermes"), "BAD_ARGUMENTS")
+    refused(lambda: queries({"queries": ["  "]}, items_as_text=True), "BAD_ARGUMENTS")
     refused(lambda: queries({"queries": []}), "BAD_ARGUMENTS")
 
 
 def test_an_object_in_the_list_is_refused_with_its_place():
     error = refused(lambda: queries({"queries": ["a", {"q": "x"}]}), "BAD_ARGUMENTS")
     assert "queries[1]" in error.message
-    assert queries({"queries": [{"q": "x"}]}, rules="hermes") == ["{'q': 'x'}"]
+    assert queries({"queries": [{"q": "x"}]}, items_as_text=True) == ["{'q': 'x'}"]
 
 
 @pytest.mark.parametrize("given", [None, {"q": "x"}, 5, True])
@@ -58,14 +58,14 @@ def test_what_is_no_list_is_refused_with_an_example(given):
     assert error.fields == {"field": "queries"}
 
 
-@pytest.mark.parametrize("rules", ["default", "hermes"])
-def test_odd_values_never_raise_anything_else(rules):
+@pytest.mark.parametrize("as_text", [False, True])
+def test_odd_values_never_raise_anything_else(as_text):
     deep = []
     for _ in range(5000):
         deep = [deep]
     for odd in (deep, 10**6000):
         try:
-            queries({"queries": [odd]}, rules=rules)
+            queries({"queries": [odd]}, items_as_text=as_text)
         except ToolsearchdError as error:
             assert error.code == "BAD_ARGUMENTS"
 

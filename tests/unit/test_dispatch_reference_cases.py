@@ -10,13 +10,14 @@ import msgspec
 import pytest
 
 from toolsearchd.catalog.definition import decode_definition
+from toolsearchd.dialects.hermes.routing import check_name
+from toolsearchd.dialects.registry import DIALECTS
 from toolsearchd.dispatch.arguments import prepare
-from toolsearchd.dispatch.routing import check_name
-from toolsearchd.dispatch.shapes import parse_calls
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 
 LIMITS = Limits()
+HERMES = DIALECTS["hermes"].rules
 CASES = [
     json.loads(line)
     for line in (Path(__file__).parents[1] / "data" / "call_cases.jsonl").read_text("utf-8").splitlines()
@@ -29,7 +30,7 @@ def run(case: dict[str, Any]) -> dict[str, Any]:
     tools = {tool["name"]: tool for tool in given["tools"]}
     invoked = []
     try:
-        requests = parse_calls(case["when"]["args"], max_entries=64, rules="hermes")
+        requests = HERMES.parse(case["when"]["args"], max_entries=64)
         if all(request.name.startswith("connectors__") for request in requests):
             return {"error": False, "route": "connectors", "entries": len(requests)}
         for request in requests:
@@ -41,7 +42,7 @@ def run(case: dict[str, Any]) -> dict[str, Any]:
             )
             raw = {"name": request.name, "inputSchema": tools[request.name]["parameters"]}
             definition = decode_definition(msgspec.json.encode(raw), LIMITS)
-            arguments = prepare(definition, request.arguments, rules="hermes", limits=LIMITS)
+            arguments = prepare(definition, request.arguments, rules=HERMES, limits=LIMITS)
             invoked.append({"name": request.name, "arguments": arguments})
     except ToolsearchdError as error:
         return told(error, case) | {"invoked": invoked}

@@ -4,8 +4,10 @@ import json
 
 import pytest
 
+from toolsearchd.dialects.registry import DIALECTS
 from toolsearchd.dispatch.jsontext import JsonFault, mend_brackets, read_json, read_json_leniently
-from toolsearchd.dispatch.shapes import RequestedCall, parse_calls
+from toolsearchd.dispatch.rules import RULES
+from toolsearchd.dispatch.shapes import RequestedCall
 from toolsearchd.errors import ToolsearchdError
 
 NAME = "mcp__github__create_issue"
@@ -13,8 +15,11 @@ ENTRY = {"name": NAME, "arguments": {"title": "x"}}
 ONE = [RequestedCall(name=NAME, arguments={"title": "x"})]
 
 
-def parse(args, **more):
-    return parse_calls(args, **{"max_entries": 64} | more)
+HERMES = DIALECTS["hermes"].rules
+
+
+def parse(args, *, rules=RULES, **more):
+    return rules.parse(args, **{"max_entries": 64} | more)
 
 
 def refused(args, **more):
@@ -192,11 +197,11 @@ def test_leniency_ends_at_one_layer():
 
 def test_the_reference_repairs_nothing():
     flat = {"calls": [{"name": NAME, "title": "x"}]}
-    assert parse(flat, rules="hermes") == [RequestedCall(name=NAME, arguments={})]
+    assert parse(flat, rules=HERMES) == [RequestedCall(name=NAME, arguments={})]
     nested = {"calls": [{"name": "tool_call", "arguments": ENTRY}]}
-    assert refused(nested, rules="hermes").fields["reason"] == "bridge_tool"
-    assert refused({"calls": json.dumps([ENTRY])[:-1]}, rules="hermes").fields["reason"] == "not_json"
-    assert refused({"calls": [ENTRY, 5]}, rules="hermes").fields["index"] == 1
+    assert refused(nested, rules=HERMES).fields["reason"] == "bridge_tool"
+    assert refused({"calls": json.dumps([ENTRY])[:-1]}, rules=HERMES).fields["reason"] == "not_json"
+    assert refused({"calls": [ENTRY, 5]}, rules=HERMES).fields["index"] == 1
     for nothing in ({"arguments": {}}, {"calls": None, "name": ""}, {"calls": None, "name": None}):
-        assert refused(nothing, rules="hermes").fields["reason"] == "nothing"
-    assert refused({"name": " "}, rules="hermes").fields["reason"] == "entry_no_name"
+        assert refused(nothing, rules=HERMES).fields["reason"] == "nothing"
+    assert refused({"name": " "}, rules=HERMES).fields["reason"] == "entry_no_name"

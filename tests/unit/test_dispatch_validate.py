@@ -8,7 +8,9 @@ import msgspec
 import pytest
 
 from toolsearchd.catalog.model import Definition
+from toolsearchd.dialects.registry import DIALECTS
 from toolsearchd.dispatch.arguments import prepare, unvalidatable_reason
+from toolsearchd.dispatch.rules import RULES
 from toolsearchd.dispatch.schema import read_schema
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
@@ -161,7 +163,7 @@ def test_a_huge_value_is_not_sent_back():
 
 def test_the_reference_sends_the_whole_schema_and_no_correction():
     schema = {"properties": {f"p{n}": {"type": "string"} for n in range(500)}}
-    told = fields(schema, {"p7": 1}, rules="hermes")
+    told = fields(schema, {"p7": 1}, rules=DIALECTS["hermes"].rules)
     assert told["parameters"] == schema
     assert "corrected" not in told
 
@@ -357,7 +359,7 @@ EXPENSIVE = {
 @pytest.mark.parametrize(("schema", "value"), EXPENSIVE.values(), ids=EXPENSIVE.keys())
 def test_expensive_checks_end_soon(schema, value):
     with soon():
-        for rules in ("default", "hermes"):
+        for rules in (RULES, DIALECTS["hermes"].rules):
             with pytest.raises(ToolsearchdError) as caught:
                 prepare(tool(schema), {"v": value}, limits=LIMITS, unvalidatable="refuse", rules=rules)
             assert caught.value.code in ("INVALID_ARGUMENTS", "VALIDATION_BUDGET")

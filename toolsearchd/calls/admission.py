@@ -25,7 +25,8 @@ from toolsearchd.dispatch.parallel import BARRIER, Footprint, footprint
 from toolsearchd.dispatch.policy import Decision, decide, strictest
 from toolsearchd.dispatch.prompt import Binding, Question, arguments_digest
 from toolsearchd.dispatch.queue import Queue
-from toolsearchd.dispatch.shapes import RequestedCall, Rules
+from toolsearchd.dispatch.rules import Rules
+from toolsearchd.dispatch.shapes import RequestedCall
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.events import Event
@@ -36,10 +37,6 @@ _WITHDRAWN = ToolsearchdError(
     "INTERRUPTED",
     "a stop came while this entry waited for an approval; the prompt was withdrawn, nothing was sent",
     prompt="withdrawn",
-)
-# What the reference's dialect tells as a plain refusal.
-_REFUSALS = frozenset(
-    ("DENIED", "HOOK_FAILED", "NO_APPROVER", "APPROVAL_TIMEOUT", "STALE", "AUDIT_UNAVAILABLE")
 )
 
 
@@ -62,7 +59,8 @@ class Caller(Protocol):
         """Its own user interface may answer its prompts."""
 
     @property
-    def argument_rules(self) -> Rules: ...
+    def rules(self) -> Rules:
+        """How its calls are read and its arguments made fit."""
 
     def tool_to_call(self, name: str) -> Tool:
         """The granted tool that `name` means now. Raises TOOL_NOT_FOUND or TOOL_CHANGED."""
@@ -180,7 +178,7 @@ class Admission:
         context.arguments = prepare(
             tool.definition,
             given,
-            rules=caller.argument_rules,
+            rules=caller.rules,
             trusted=tool.kind == "plugin",
             unvalidatable=spec.unvalidatable if spec else "forward",
             limits=self._limits,
@@ -348,10 +346,7 @@ class Admission:
 
 def refused(caller: Caller, error: ToolsearchdError) -> Outcome:
     """The outcome of an entry that was not let through, in the words of the caller's dialect."""
-    withdrawn = error is _WITHDRAWN
-    if caller.argument_rules == "hermes" and (withdrawn or error.code in _REFUSALS):
-        error = ToolsearchdError("TOOL_ERROR", error.message, **error.fields | {"reason": error.code})
-    return Outcome.failed(error)
+    return Outcome.failed(caller.rules.refusal(error, withdrawn=error is _WITHDRAWN))
 
 
 def _sent(arguments: dict[str, Any]) -> bytes:

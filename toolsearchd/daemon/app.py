@@ -35,6 +35,7 @@ from toolsearchd.daemon.orphans import Orphans
 from toolsearchd.daemon.restart import RestartNeeded
 from toolsearchd.dialects.disclosures import disclosure_in
 from toolsearchd.dialects.precedence import check_disclosure
+from toolsearchd.dialects.registry import MODULES
 from toolsearchd.doors.mcp import McpDoor
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.index.lexicon import default_lexicon
@@ -67,13 +68,15 @@ Run = Callable[..., Awaitable[Any]]
 LATER = (
     *("toolsearchd.upstream.process", "toolsearchd.upstream.lines", "toolsearchd.upstream.upstream"),
     *("toolsearchd.dispatch.schema", "toolsearchd.dispatch.bounds", "toolsearchd.dispatch.coerce"),
-    *("toolsearchd.dialects.hermes.coercion", "toolsearchd.dispatch.validate"),
-    *("toolsearchd.dispatch.validation_errors", "toolsearchd.dispatch.arguments"),
+    "toolsearchd.dispatch.validate",
+    *(
+        "toolsearchd.dispatch.validation_errors",
+        "toolsearchd.dispatch.check",
+        "toolsearchd.dispatch.arguments",
+    ),
     *("toolsearchd.index.explain", "toolsearchd.disclosure.explanation", "toolsearchd.live.findability"),
-    *("toolsearchd.dialects.hermes.june", "toolsearchd.dialects.deepagents"),
-    *("toolsearchd.dialects.openclaw.catalog", "toolsearchd.dialects.openclaw.replies"),
-    *("toolsearchd.dialects.openclaw.dialect", "toolsearchd.disclosure.tokens_report"),
-    *("toolsearchd.dialects.hermes.ranker", "toolsearchd.index.ranker"),
+    *("toolsearchd.disclosure.tokens_report", "toolsearchd.index.ranker"),
+    *MODULES,
 )
 
 

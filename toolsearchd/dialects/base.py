@@ -15,7 +15,7 @@ from toolsearchd.config.profile import Profile
 from toolsearchd.config.tool_search import ToolSearch
 from toolsearchd.disclosure.bridge import CALL, DESCRIBE, SEARCH, TEXTS, BridgeTexts
 from toolsearchd.disclosure.listing import Listing
-from toolsearchd.disclosure.requests import Rules
+from toolsearchd.dispatch.rules import RULES, Rules
 
 if TYPE_CHECKING:
     from toolsearchd.disclosure.history import SearchHistory
@@ -85,6 +85,10 @@ class Interpreter:
         fields = view.describe(args, direct=direct)
         return BridgeAnswer(value=fields, fields=fields, described=tuple(fields["tools"]))
 
+    def check_name(self, view: View, name: str, known: Collection[str]) -> None:
+        """Raises TOOL_NOT_FOUND in the dialect's words for a name that means no tool of the view; those left
+        are looked for in other forms. `known`: the public names of all tools of all servers."""
+
     def calls(self, view: View, args: Mapping[str, Any]) -> BridgeCalls:
         return BridgeCalls(args=dict(args), value_of=results)
 
@@ -108,7 +112,8 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     label_of: Callable[[str], str] = str  # source name → its label in a listing
     max_queries: int | None = None  # of its own; `View.max_queries` has what holds
     max_names: int | None = None
-    argument_rules: Rules = "default"
+    rules: Rules = RULES  # how calls are read and arguments made fit
+    items_as_text: bool = False  # see `requests.parse_queries`
     exact_names: bool = False  # describe and call take the exact name and no other form
     count_by_chars: bool = False  # ceil(characters / 4), and the reference's rule for listings
     reevaluates: bool = False  # each assemble gives the newest listing; nothing is held

@@ -23,6 +23,15 @@ _MADE_IN = {  # its constant in capitals is the dialect, or a tuple of them
     "openclaw-g3": "openclaw.dialect.OPENCLAW",
 }
 
+MODULES = tuple(  # whoever loads ahead: a step each, before what imports it
+    f"toolsearchd.dialects.{name}"
+    for name in (
+        *("hermes.coercion", "hermes.ranker", "hermes.dialect", "hermes.june", "hermes.nemoclaw"),
+        *("openclaw.ranker", "openclaw.catalog", "openclaw.replies", "openclaw.dialect"),
+        *("direct", "deepagents"),
+    )
+)
+
 CLIENTS = (  # globs of the lower-cased names of clients that speak a dialect unasked; first match
     ("hermes", "hermes"),
     ("hermes-agent", "hermes"),

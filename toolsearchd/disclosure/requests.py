@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 from toolsearchd.disclosure.sanitise import clean_line
 from toolsearchd.errors import ToolsearchdError
-
-Rules = Literal["default", "hermes", "hermes-v1", "openclaw"]
-"""Whose: the daemon's own, or the reference's to the letter."""
 
 _EXAMPLES = {
     "queries": 'a list of keyword queries, such as ["github create issue"]',
@@ -17,14 +14,17 @@ _EXAMPLES = {
 }
 
 
-def parse_queries(args: Mapping[str, Any], *, most: int, max_chars: int, rules: Rules) -> list[str]:
+def parse_queries(
+    args: Mapping[str, Any], *, most: int, max_chars: int, items_as_text: bool = False
+) -> list[str]:
     """The queries, trimmed, blanks dropped, each cut at `max_chars`; repeats stay.
 
-    Where only blanks are given: an error by the reference's rules; by the daemon's own one empty query, which
-    finds nothing and names the sources. Raises BAD_ARGUMENTS, or TOO_MANY above `most`.
+    Where only blanks are given: one empty query, which finds nothing and names the sources. `items_as_text`:
+    that is an error, and an object or list counts as its text, as the reference has it. Raises BAD_ARGUMENTS,
+    or TOO_MANY above `most`.
     """
-    queries = [query[:max_chars] for query in _texts(args, "queries", "query", rules)]
-    if not queries and args.get("queries") and rules == "default":
+    queries = [query[:max_chars] for query in _texts(args, "queries", "query", items_as_text)]
+    if not queries and args.get("queries") and not items_as_text:
         return [""]
     return _bounded(queries, "queries", most)
 
@@ -39,12 +39,12 @@ def parse_limit(args: Mapping[str, Any], *, default: int, most: int) -> int:
     return max(1, min(limit, most))
 
 
-def parse_names(args: Mapping[str, Any], *, most: int, rules: Rules) -> list[str]:
+def parse_names(args: Mapping[str, Any], *, most: int, items_as_text: bool = False) -> list[str]:
     """The names, trimmed, blanks and repeats dropped. Raises BAD_ARGUMENTS, or TOO_MANY above `most`."""
-    return _bounded(list(dict.fromkeys(_texts(args, "names", "name", rules))), "names", most)
+    return _bounded(list(dict.fromkeys(_texts(args, "names", "name", items_as_text))), "names", most)
 
 
-def _texts(args: Mapping[str, Any], field: str, single: str, rules: Rules) -> list[str]:
+def _texts(args: Mapping[str, Any], field: str, single: str, items_as_text: bool) -> list[str]:
     """The field's texts, trimmed, without blanks; one text stands for a list of one.
 
     Models used to one-query tools write `query` and `name`: taken where the field itself is absent.
@@ -60,7 +60,7 @@ def _texts(args: Mapping[str, Any], field: str, single: str, rules: Rules) -> li
         )
     texts = []
     for index, item in enumerate(given):
-        if isinstance(item, list | dict) and rules == "default":  # its text would be no name and no keywords
+        if isinstance(item, list | dict) and not items_as_text:  # its text would be no name and no keywords
             raise ToolsearchdError(
                 "BAD_ARGUMENTS", f"{field}[{index}]: expected a text, not {_kind(item)}", field=field
             )

@@ -39,7 +39,7 @@ class ViewReplies:
             args,
             most=self._view.max_queries,
             max_chars=self._view.limits.query_chars,
-            rules=dialect.argument_rules,
+            items_as_text=dialect.items_as_text,
         )
         limit = parse_limit(args, default=settings.search_default_limit, most=settings.max_search_limit)
         tools: dict[str, dict[str, Any]] = {}
@@ -116,7 +116,7 @@ class ViewReplies:
 
     def describe(self, args: Mapping[str, Any], direct: Collection[str]) -> dict[str, Any]:
         """The reply's fields; `direct`: names the agent lists itself. Raises BAD_ARGUMENTS or TOO_MANY."""
-        names = parse_names(args, most=self._view.max_names, rules=self._view.dialect.argument_rules)
+        names = parse_names(args, most=self._view.max_names, items_as_text=self._view.dialect.items_as_text)
         tools: dict[str, Any] = {}
         missing: list[str] = []
         errors: dict[str, str] = {}

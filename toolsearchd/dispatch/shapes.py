@@ -1,22 +1,19 @@
 """The shapes in which models send calls, read into one list of entries.
 
-`calls` as a list, as one object, as JSON text of either; a lone name/arguments; under the default rules also
+`calls` as a list, as one object, as JSON text of either; a lone name/arguments; also
 arguments beside the name, one level of `tool_call` inside `tool_call`, and the envelope of a function call.
-A repair happens only where the text has one reading. The `hermes` rules, of both releases, read what the
-reference reads and refuse what it refuses, as a whole.
+A repair happens only where the text has one reading. A dialect may read them by rules of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Literal, NoReturn
+from typing import Any, NoReturn
 
 import msgspec
 
 from toolsearchd.dispatch.jsontext import JsonFault, read_json, read_json_leniently
 from toolsearchd.errors import ToolsearchdError
-
-Rules = Literal["default", "hermes", "hermes-v1", "openclaw"]
 
 BRIDGE_TOOLS = ("tool_search", "tool_describe", "tool_call")
 SKELETON = '{"calls": [{"name": "mcp__server__tool", "arguments": {}}]}'
@@ -41,20 +38,15 @@ def parse_calls(
     args: Mapping[str, object],
     *,
     max_entries: int,
-    rules: Rules = "default",
     properties: Callable[[str], Collection[str] | None] | None = None,
 ) -> list[RequestedCall]:
     """The entries of a `call` request or of a model's `tool_call` arguments; never empty.
 
     `properties` gives the top-level property names of a tool's schema, None where the tool is unknown; it
     settles entries that have fields beside `arguments`, which are refused without it. Raises BAD_ARGUMENTS
-    or TOO_MANY where the request is refused as a whole; under the default rules that is only where nothing
-    can be read, and an entry's own fault becomes that entry's error.
+    or TOO_MANY where the request is refused as a whole; that is only where nothing can be read: an entry's
+    own fault becomes that entry's error.
     """
-    if rules in ("hermes", "hermes-v1"):
-        from toolsearchd.dialects.hermes.shapes import parse_hermes_calls
-
-        return parse_hermes_calls(args)
     requests: list[RequestedCall] = []
     for item in _items(args):
         requests += _Entry(len(requests), properties).read(item, nested=False)
@@ -167,7 +159,7 @@ class _Fault(Exception):
 
 
 class _Entry:
-    """Reads one entry by the default rules. `index` is its slot, for messages."""
+    """Reads one entry. `index` is its slot, for messages."""
 
     def __init__(self, index: int, properties: Callable[[str], Collection[str] | None] | None) -> None:
         self._index = index

@@ -30,8 +30,8 @@ from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.disclosure.view import Assembled, View
 from toolsearchd.dispatch.approvals import Answer as ApprovalAnswer
 from toolsearchd.dispatch.queue import Queue
-from toolsearchd.dispatch.routing import check_door, check_name
-from toolsearchd.dispatch.shapes import Rules, parse_calls
+from toolsearchd.dispatch.routing import check_door
+from toolsearchd.dispatch.rules import Rules
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.live.evaluator import Evaluator, ViewKey
@@ -123,16 +123,15 @@ class Session:
         return [*self.entitlement.warnings, *self._own_tools.tools.warnings]
 
     @property
-    def argument_rules(self) -> Rules:
-        return self.view.dialect.argument_rules
+    def rules(self) -> Rules:
+        return DIALECTS[self.key.dialect].rules
 
     def tool_to_call(self, name: str) -> Tool:
         view, direct = self.view, self._own_tools.tools.direct_names
         tool = None if name in direct else view.tool_named(name)
         if tool is None:
             check_door(name, direct)
-            if view.dialect.exact_names:
-                check_name(name, deferrable=self._evaluator.public_names, session=view.tools_by_name)
+            self._interpreter.check_name(view, name, self._evaluator.public_names)
             tool = view.resolve_call(name, shown=self._described)
         self._described.check(tool)
         return tool
@@ -311,11 +310,8 @@ class Session:
         the error that a bug made, once. Raises what refuses it whole."""
         told = told or self._in_its_words
         self.history.note_call()
-        requests = parse_calls(
-            args,
-            max_entries=self._limits.entries_per_call,
-            rules=self.argument_rules,
-            properties=self._properties_of,
+        requests = self.rules.parse(
+            args, max_entries=self._limits.entries_per_call, properties=self._properties_of
         )
         self.calls += len(requests)
 

@@ -116,7 +116,7 @@ def _offline(tools: Sequence[CatalogLine]) -> tuple[SearchCall, Callable[[Judged
 
     def read(query: str) -> str:
         asked = {"queries": [query]}
-        return parse_queries(asked, most=1, max_chars=limits.query_chars, rules="default")[0]
+        return parse_queries(asked, most=1, max_chars=limits.query_chars)[0]
 
     def search(query: str, limit: int) -> tuple[list[str], list[str]]:
         group = searcher.search(read(query), limit)

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from toolsearchd.catalog.model import Tool
 from toolsearchd.catalog.naming import hermes_name
-from toolsearchd.dialects.base import Dialect
+from toolsearchd.dialects.base import Dialect, Interpreter
+from toolsearchd.dialects.hermes.routing import check_name
+from toolsearchd.dialects.hermes.rules import HermesRules
 from toolsearchd.disclosure.bridge import TEXTS, BridgeTexts
 
+if TYPE_CHECKING:
+    from toolsearchd.disclosure.view import View
+
 _mcp_name = lru_cache(maxsize=32 * 1024)(hermes_name)  # every view asks for every name
+
+
+class HermesInterpreter(Interpreter):
+    def check_name(self, view: View, name: str, known: Collection[str]) -> None:
+        check_name(name, deferrable=known, session=view.tools_by_name)
 
 
 def _name(tool: Tool) -> str:
@@ -29,7 +41,9 @@ HERMES = Dialect(
     label_of=lambda source: source or "other",
     max_queries=7,  # its connector gateway answers 502 from 8 up
     max_names=10,
-    argument_rules="hermes",
+    rules=HermesRules(),
+    items_as_text=True,
+    interpreter=HermesInterpreter,
     exact_names=True,
     count_by_chars=True,
     reevaluates=True,

@@ -10,8 +10,9 @@ import msgspec
 
 from toolsearchd.catalog.model import Tool
 from toolsearchd.catalog.naming import hermes_v1_name
-from toolsearchd.dialects.base import BridgeAnswer, BridgeCalls, Interpreter, own_result
-from toolsearchd.dialects.hermes.dialect import HERMES
+from toolsearchd.dialects.base import BridgeAnswer, BridgeCalls, own_result
+from toolsearchd.dialects.hermes.dialect import HERMES, HermesInterpreter
+from toolsearchd.dialects.hermes.rules import HermesV1Rules
 from toolsearchd.disclosure.bridge import (
     CALL,
     DESCRIBE,
@@ -40,7 +41,7 @@ _TEXTS = BridgeTexts(
 )
 
 
-class HermesV1Interpreter(Interpreter):
+class HermesV1Interpreter(HermesInterpreter):
     def search(self, view: View, args: Mapping[str, Any]) -> BridgeAnswer:
         """`{query, total_available, matches}`. Raises BAD_ARGUMENTS, and TOO_MANY for a list of queries."""
         found = view.search(args)
@@ -107,7 +108,7 @@ HERMES_V1 = msgspec.structs.replace(
     name_of=_name,
     max_queries=1,
     max_names=1,
-    argument_rules="hermes-v1",
+    rules=HermesV1Rules(),
     activation="threshold",
     presets={"threshold_pct": 10.0, "max_search_limit": 20},
     texts=_TEXTS,

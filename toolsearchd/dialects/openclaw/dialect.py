@@ -46,10 +46,12 @@ from toolsearchd.dialects.openclaw.requests import (
 from toolsearchd.disclosure.bridge import function
 from toolsearchd.disclosure.listing import NO_LISTING, Listing
 from toolsearchd.disclosure.sanitise import plain_line
+from toolsearchd.dispatch.rules import Rules
 from toolsearchd.errors import ToolsearchdError
 
 if TYPE_CHECKING:
     from toolsearchd.disclosure.view import View
+    from toolsearchd.dispatch.check import Check
 
 CODE_TOOL = "tool_search_code"
 
@@ -94,6 +96,13 @@ def _prepare(view: View) -> Iterator[None]:
         index = PartsIndex()
         yield from index.build(catalog_of(view).entries())
         _parts[view] = index
+
+
+class OpenclawRules(Rules):
+    """Only a trusted tool's schema is a judge."""
+
+    def fit(self, check: Check, arguments: dict[str, Any], *, trusted: bool) -> dict[str, Any]:
+        return check.by_default(arguments) if trusted else check.as_they_came(arguments)
 
 
 class OpenclawInterpreter(Interpreter):
@@ -266,7 +275,7 @@ def _dialect(name: str, generation: Generation) -> Dialect:
         source_name_of=lambda tool: tool.server,
         max_queries=MOST_ENTRIES,
         max_names=1,
-        argument_rules="openclaw",
+        rules=OpenclawRules(),
         count_by_chars=True,
         reevaluates=True,
         settings_of=partial(_settings, generation),
