@@ -14,12 +14,12 @@ SHARED = {"errors", "globs", "limits", "nfkc", "records", "values"}  # modules t
 GROUND = PURE | {"system"}  # what every room of the rim stands on
 # Of our own packages, what each may import besides itself and SHARED. `worker` is the worker process.
 ARROWS = {
-    "index": {"dialects"},
+    "index": set(),
     "config": {"dialects"},
     "protocol": set(),
-    "catalog": {"index", "dialects"},
+    "catalog": {"index"},
     "disclosure": {"catalog", "index", "config", "dialects"},
-    "dispatch": {"catalog", "config", "dialects"},
+    "dispatch": {"catalog", "config"},
     "dialects": {"disclosure", "dispatch", "catalog", "index", "config"},
     "system": set(),
     "sockets": GROUND,

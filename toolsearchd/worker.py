@@ -39,9 +39,10 @@ def serve(request: WorkerRequest) -> Any:
         from toolsearchd.disclosure.tokens import count_tokens
 
         return count_tokens(request.encoding, request.texts)
+    from toolsearchd.dialects.registry import make_analyzer
     from toolsearchd.index.builder import analyse_encoded
 
-    return analyse_encoded(request.analyzer, request.options, request.documents)
+    return analyse_encoded(make_analyzer(request.analyzer, request.options), request.documents)
 
 
 def main() -> None:

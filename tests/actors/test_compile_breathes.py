@@ -7,6 +7,7 @@ from tests.bench.catalog import perturbed_tools
 from toolsearchd.catalog.definition import decode_definition
 from toolsearchd.catalog.model import Source
 from toolsearchd.catalog.snapshot import Snapshot
+from toolsearchd.dialects.registry import RANKINGS
 from toolsearchd.limits import Limits
 from toolsearchd.live.cataloger import Cataloger
 from toolsearchd.live.worker import Worker
@@ -64,7 +65,7 @@ async def test_a_search_is_answered_from_the_old_catalog_while_the_new_one_compi
     cataloger.mark_dirty()
     answered = 0
     while cataloger.snapshot is old:
-        assert old.searcher("default", old.live).search("create issue", 5).matches
+        assert old.searcher(RANKINGS["default"], old.live).search("create issue", 5).matches
         answered += 1
         await trio.lowlevel.checkpoint()
     assert answered > 2

@@ -3,6 +3,7 @@
 import trio
 
 from tests.unit.disclosure_catalog import GITHUB, SLACK, snapshot, source
+from toolsearchd.dialects.registry import RANKINGS
 from toolsearchd.limits import Limits
 from toolsearchd.live.overlays import Overlays
 
@@ -25,7 +26,7 @@ class Base:
 
     def found(self, owner, query):
         seen = self.overlays.snapshot(owner)
-        group = seen.searcher("default", seen.live).search(query, 5)
+        group = seen.searcher(RANKINGS["default"], seen.live).search(query, 5)
         return [seen.tools[hit.doc].public_name for hit in group.matches]
 
 
@@ -48,8 +49,8 @@ async def test_an_overlay_is_what_a_compile_of_both_would_be():
     )
     seen = base.overlays.snapshot("s1")
     for query in ("issue", "draw the sky", "weather repository", "merge"):
-        one = seen.searcher("default", seen.live).search(query, 9)
-        other = whole.searcher("default", whole.live).search(query, 9)
+        one = seen.searcher(RANKINGS["default"], seen.live).search(query, 9)
+        other = whole.searcher(RANKINGS["default"], whole.live).search(query, 9)
         assert [(seen.tools[hit.doc], hit.score) for hit in one.matches] == [
             (whole.tools[hit.doc], hit.score) for hit in other.matches
         ]

@@ -15,7 +15,7 @@ from toolsearchd.catalog.compile import compile_snapshot
 from toolsearchd.catalog.definition import decode_definition
 from toolsearchd.catalog.model import Source
 from toolsearchd.catalog.snapshot import Snapshot
-from toolsearchd.index.analyzer import make_analyzer
+from toolsearchd.dialects.registry import RANKINGS, make_analyzer
 from toolsearchd.index.ranker import DefaultSearcher
 from toolsearchd.limits import Limits
 
@@ -40,7 +40,7 @@ def snapshot_of(tools: list[dict[str, Any]], ranker: str = "default") -> Snapsho
 def factory(tools: list[dict[str, Any]], ranker: str = "default", *, ahead: bool = False) -> Search:
     """`ahead`: what the first searches would make is made here (the default ranker can)."""
     snapshot = snapshot_of(tools, ranker)
-    searcher = snapshot.searcher(ranker, snapshot.live)
+    searcher = snapshot.searcher(RANKINGS[ranker], snapshot.live)
     if ahead:
         assert isinstance(searcher, DefaultSearcher)
         for _ in searcher.prepare():

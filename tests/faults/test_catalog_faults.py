@@ -13,7 +13,8 @@ from toolsearchd.catalog.definition import decode_definition
 from toolsearchd.catalog.model import Definition, Source
 from toolsearchd.catalog.naming import door_name, public_name
 from toolsearchd.catalog.snapshot import Snapshot
-from toolsearchd.index.analyzer import DESCRIPTION, PARAMETERS, make_analyzer
+from toolsearchd.dialects.registry import make_analyzer
+from toolsearchd.index.analyzer import DESCRIPTION, PARAMETERS
 from toolsearchd.limits import Limits
 
 LIMITS = Limits()

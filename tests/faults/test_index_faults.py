@@ -17,12 +17,12 @@ from toolsearchd.catalog.compile import compile_snapshot
 from toolsearchd.catalog.definition import decode_definition
 from toolsearchd.catalog.model import Source
 from toolsearchd.catalog.snapshot import Snapshot
-from toolsearchd.index.analyzer import ANALYZERS, DefaultAnalyzer, make_analyzer
+from toolsearchd.dialects.registry import RANKINGS, make_analyzer
+from toolsearchd.index.analyzer import DefaultAnalyzer
 from toolsearchd.index.builder import Compile, compile_index, empty_index
 from toolsearchd.index.document import Analysis, IndexDocument
 from toolsearchd.index.lexicon import default_lexicon
 from toolsearchd.index.scope import Scope
-from toolsearchd.index.searcher import make_searcher
 from toolsearchd.limits import Limits
 from toolsearchd.live.findability import findability
 
@@ -122,7 +122,7 @@ texts = st.lists(words, max_size=8).map(" ".join)
 
 
 @settings(deadline=None)
-@given(st.sampled_from(sorted(ANALYZERS)), st.lists(texts, min_size=1, max_size=6), texts)
+@given(st.sampled_from(sorted(RANKINGS)), st.lists(texts, min_size=1, max_size=6), texts)
 def test_scores_are_positive_numbers_whatever_the_words(ranker, descriptions, query):
     """A word in every document, in none, a single document: no rarity may be negative or no number."""
     documents = [
@@ -132,7 +132,11 @@ def test_scores_are_positive_numbers_whatever_the_words(ranker, descriptions, qu
         for at, text in enumerate(descriptions)
     ]
     index = compile_index(make_analyzer(ranker), documents)
-    group = make_searcher(ranker, index, index.live, order=range(len(documents))).search(query, 10)
+    group = (
+        RANKINGS[ranker]
+        .over(index, index.live, order=range(len(documents)), tool_of=documents.__getitem__)
+        .search(query, 10)
+    )
     scores = [hit.score for hit in (*group.matches, *group.near)]
     assert all(0 < score < math.inf for score in scores)
     for hits in (group.matches, group.near):
@@ -151,11 +155,11 @@ def test_huge_lengths_do_not_overflow():
         pass
     scope = Scope(work.index, work.index.live, range(3))
     assert scope.mean_lengths == [float(most)] * len(analyzer.fields)
-    group = make_searcher("default", work.index, work.index.live, order=range(3)).search("list", 5)
+    group = RANKINGS["default"].over(work.index, work.index.live, order=range(3)).search("list", 5)
     assert all(0 < hit.score < math.inf for hit in (*group.matches, *group.near))
 
 
-@pytest.mark.parametrize("ranker", sorted(ANALYZERS))
+@pytest.mark.parametrize("ranker", sorted(RANKINGS))
 def test_a_word_repeated_without_end_is_counted_without_wrapping(ranker):
     once = IndexDocument(key="mcp__s__b", name="b", server="s", exposed="mcp__s__b", description="banana")
     often = IndexDocument(
@@ -167,7 +171,11 @@ def test_a_word_repeated_without_end_is_counted_without_wrapping(ranker):
     ]
     assert counts.max() >= 255
     assert counts.min() >= 0
-    group = make_searcher(ranker, index, index.live, order=[0, 1]).search("banana", 5)
+    group = (
+        RANKINGS[ranker]
+        .over(index, index.live, order=[0, 1], tool_of=[often, once].__getitem__)
+        .search("banana", 5)
+    )
     assert all(0 < hit.score < math.inf for hit in (*group.matches, *group.near))
 
 

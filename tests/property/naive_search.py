@@ -13,15 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from toolsearchd.dialects.hermes.analyzer import HermesAnalyzer, HermesV1Analyzer
 from toolsearchd.index import text
-from toolsearchd.index.analyzer import (
-    FIELDS,
-    NAME,
-    DefaultAnalyzer,
-    HermesAnalyzer,
-    HermesV1Analyzer,
-    is_compound,
-)
+from toolsearchd.index.analyzer import FIELDS, NAME, DefaultAnalyzer, is_compound
 from toolsearchd.index.concepts import Tuning
 from toolsearchd.index.document import Analysis, IndexDocument
 from toolsearchd.index.lexicon import Lexicon

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from pyroaring import BitMap
 
 from tests.property.naive_search import REFERENCE, NaiveDefault
-from toolsearchd.index.analyzer import make_analyzer
+from toolsearchd.dialects.registry import RANKINGS, make_analyzer
 from toolsearchd.index.builder import Compile, compacted, compile_index
 from toolsearchd.index.document import IndexDocument
 from toolsearchd.index.lexicon import Lexicon
 from toolsearchd.index.postings import Index
 from toolsearchd.index.ranker import DefaultSearcher, default_analyzer
 from toolsearchd.index.scope import Scope
-from toolsearchd.index.searcher import Group, make_searcher
+from toolsearchd.index.searcher import Group
 
 ROUNDS = int(os.environ.get("TOOLSEARCHD_PROPERTY_ROUNDS", "500"))
 
@@ -101,7 +101,7 @@ def test_the_reference_rankers(
     granted = BitMap(data.draw(st.sets(st.integers(0, len(documents) - 1))))
     make, naive = REFERENCE[ranker]
     analyzer = make()
-    searcher = make_searcher(ranker, compile_index(analyzer, documents), granted, order=range(len(documents)))
+    searcher = RANKINGS[ranker].over(compile_index(analyzer, documents), granted, order=range(len(documents)))
     found = [(documents[hit.doc].exposed, hit.score) for hit in searcher.search(text, limit).matches]
     assert found == naive(analyzer, [documents[doc] for doc in granted]).search(text, limit)
 

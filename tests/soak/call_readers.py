@@ -7,6 +7,7 @@ from typing import Any
 
 from tests.soak import call_documents, documents
 from tests.soak.reader_rows import LIMITS, clean_utf8, loaded, row
+from toolsearchd.dialects.registry import RANKINGS
 
 
 @row(
@@ -201,7 +202,7 @@ def hook(text: str) -> object:
     families=documents.SIGNS,
 )
 def analysed(text: str) -> object:
-    from toolsearchd.index.analyzer import make_analyzer
+    from toolsearchd.dialects.registry import make_analyzer
     from toolsearchd.index.document import IndexDocument
 
     text = text.encode("utf-8", "replace").decode()
@@ -231,7 +232,7 @@ def catalog() -> Any:
     from tests.unit.disclosure_catalog import GITHUB, SLACK
     from toolsearchd.catalog.compile import compile_snapshot
     from toolsearchd.catalog.snapshot import Snapshot
-    from toolsearchd.index.analyzer import make_analyzer
+    from toolsearchd.dialects.registry import make_analyzer
 
     analyzers = {name: make_analyzer(name) for name in ("default", "hermes", "openclaw")}
     return compile_snapshot(Snapshot.empty(), (GITHUB, SLACK), analyzers)
@@ -240,4 +241,4 @@ def catalog() -> Any:
 @cache
 def searcher(ranker: str) -> Any:
     snapshot = catalog()
-    return snapshot.searcher(ranker, snapshot.live)
+    return snapshot.searcher(RANKINGS[ranker], snapshot.live)

@@ -13,10 +13,10 @@ from toolsearchd.catalog.grant import Grant
 from toolsearchd.catalog.model import Source
 from toolsearchd.catalog.snapshot import Snapshot
 from toolsearchd.config.tool_search import ToolSearch
-from toolsearchd.dialects.registry import DIALECTS
+from toolsearchd.dialects.registry import DIALECTS, make_analyzer
+from toolsearchd.dialects.views import make_view
 from toolsearchd.disclosure.tokens import count_tokens, estimate_tokens
 from toolsearchd.disclosure.view import View
-from toolsearchd.index.analyzer import make_analyzer
 from toolsearchd.limits import Limits
 
 _ANALYZERS = {name: make_analyzer(name) for name in ("default", "hermes")}
@@ -35,7 +35,7 @@ def snapshot(*sources: Source) -> Snapshot:
 
 
 def view(*sources: Source, dialect: str = "default", grant: Grant | None = None, **settings: Any) -> View:
-    return View(
+    return make_view(
         snapshot(*sources),
         grant or Grant(),
         dialect=DIALECTS[dialect],

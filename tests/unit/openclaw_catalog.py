@@ -14,10 +14,10 @@ from toolsearchd.catalog.snapshot import Snapshot
 from toolsearchd.config.profile import Profile
 from toolsearchd.config.tool_search import ToolSearch
 from toolsearchd.dialects.base import Interpreter
-from toolsearchd.dialects.registry import DIALECTS
+from toolsearchd.dialects.registry import DIALECTS, make_analyzer
+from toolsearchd.dialects.views import make_view
 from toolsearchd.disclosure.view import View
 from toolsearchd.errors import ToolsearchdError
-from toolsearchd.index.analyzer import make_analyzer
 from toolsearchd.limits import Limits
 
 _ANALYZERS = {name: make_analyzer(name) for name in ("default", "openclaw")}
@@ -36,7 +36,7 @@ def tool_source(tools: list[dict[str, Any]]) -> list[Source]:
 def view_of(*sources: Source, dialect: str = "openclaw", options: dict[str, Any] | None = None) -> View:
     chosen = DIALECTS[dialect]
     assert chosen.settings_of is not None
-    return View(
+    return make_view(
         compile_snapshot(Snapshot.empty(), sources, _ANALYZERS),
         Grant(),
         dialect=chosen,

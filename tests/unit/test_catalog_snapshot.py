@@ -15,7 +15,8 @@ from toolsearchd.catalog.definition import decode_definition
 from toolsearchd.catalog.grant import Grant
 from toolsearchd.catalog.model import Definition, Source
 from toolsearchd.catalog.snapshot import Snapshot
-from toolsearchd.index.analyzer import DefaultAnalyzer, make_analyzer
+from toolsearchd.dialects.registry import RANKINGS, make_analyzer
+from toolsearchd.index.analyzer import DefaultAnalyzer
 from toolsearchd.index.document import Analysis, IndexDocument
 from toolsearchd.index.lexicon import Lexicon
 from toolsearchd.limits import Limits
@@ -45,7 +46,7 @@ def compiled(*sources: Source, previous: Snapshot | None = None) -> Snapshot:
 
 
 def found(snapshot: Snapshot, query: str, mask: BitMap | None = None) -> list[str]:
-    searcher = snapshot.searcher("default", snapshot.live if mask is None else mask)
+    searcher = snapshot.searcher(RANKINGS["default"], snapshot.live if mask is None else mask)
     return [snapshot.tools[hit.doc].public_name for hit in searcher.search(query, 5).matches]  # type: ignore[union-attr]
 
 
@@ -123,7 +124,7 @@ def test_another_analyzer_is_compiled_over_the_same_ids() -> None:
     first = compile_snapshot(Snapshot.empty(), (GITHUB, SLACK), {"default": ANALYZERS["default"]})
     second = compiled(GITHUB, SLACK, previous=first)
     assert second.by_public == first.by_public
-    hits = second.searcher("hermes", second.live).search("channels", 5).matches
+    hits = second.searcher(RANKINGS["hermes"], second.live).search("channels", 5).matches
     assert [second.tools[hit.doc].name for hit in hits] == ["list_channels"]  # type: ignore[union-attr]
 
 
@@ -133,7 +134,7 @@ def test_the_searcher_reads_queries_as_the_index_was_made() -> None:
     }
     tools = (tool("suche", "Durchsucht alle Dateien"), tool("notiz", "Schreibt eine Notiz"))
     snapshot = compile_snapshot(Snapshot.empty(), (source("s", *tools),), german)
-    group = snapshot.searcher("default", snapshot.live).search("bitte Datei", 5)
+    group = snapshot.searcher(RANKINGS["default"], snapshot.live).search("bitte Datei", 5)
     assert [snapshot.tools[hit.doc].name for hit in group.matches] == ["suche"]  # type: ignore[union-attr]
     assert group.unknown == []
 
@@ -146,7 +147,7 @@ def test_word_lists_of_ones_own() -> None:
         "products.txt": "frobnicator\nmessage",
         "ordinary_words.txt": "message",
     }
-    searcher = snapshot.searcher("default", snapshot.live, Lexicon.parse(files.__getitem__))
+    searcher = snapshot.searcher(RANKINGS["default"], snapshot.live, Lexicon.parse(files.__getitem__))
     docs = [hit.doc for hit in searcher.search("schwatz", 5).matches]
     assert [snapshot.tools[doc].name for doc in docs] == ["post_message"]  # type: ignore[union-attr]
     assert searcher.search("frobnicator issue", 5).absent_product == "frobnicator"

@@ -11,7 +11,7 @@ from toolsearchd.catalog.definition import decode_definition
 from toolsearchd.catalog.model import Source
 from toolsearchd.catalog.snapshot import Snapshot
 from toolsearchd.catalog.stored import VERSION, dump_snapshot, load_snapshot
-from toolsearchd.index.analyzer import make_analyzer
+from toolsearchd.dialects.registry import RANKINGS, make_analyzer
 from toolsearchd.limits import Limits
 
 ANALYSED_BYTES = 10_000
@@ -63,9 +63,9 @@ def test_everything_comes_back(snapshot):
 @pytest.mark.parametrize("ranker", ["default", "hermes"])
 def test_searches_give_the_same_scores(snapshot, ranker):
     _, words = sources()
-    one = snapshot.searcher(ranker, snapshot.live)
+    one = snapshot.searcher(RANKINGS[ranker], snapshot.live)
     again = restored(snapshot)
-    other = again.searcher(ranker, again.live)
+    other = again.searcher(RANKINGS[ranker], again.live)
     queries = [f"{a} {b}" for a, b in pairwise(words)] + ["creat isue", "delette branch"]
     for query in queries:
         assert other.search(query, 10) == one.search(query, 10), query
@@ -108,7 +108,7 @@ def test_a_change_after_a_restart_equals_one_before_it(snapshot):
     now = [*found[1:-1], msgspec.structs.replace(found[0], definitions=found[0].definitions[1:]), found[-1]]
     one = compile_snapshot(snapshot, now, ANALYZERS)
     other = compile_snapshot(restored(snapshot), now, ANALYZERS)
-    search, search_again = (s.searcher("default", s.live).search for s in (one, other))
+    search, search_again = (s.searcher(RANKINGS["default"], s.live).search for s in (one, other))
     for word in words:
         assert search(word, 10) == search_again(word, 10)
 

@@ -16,7 +16,8 @@ from toolsearchd.config.tool_search import (
     resolve_tool_search,
 )
 from toolsearchd.config.word_list import MAX_LINES, parse_word_list
-from toolsearchd.index.analyzer import LATIN_LANGUAGES, make_analyzer
+from toolsearchd.dialects.registry import make_analyzer
+from toolsearchd.index.analyzer import LATIN_LANGUAGES
 from toolsearchd.index.lexicon import default_lexicon, own_lexicon
 
 

@@ -20,9 +20,9 @@ from toolsearchd.catalog.snapshot import Snapshot
 from toolsearchd.config.profile import settings_under
 from toolsearchd.config.tool_search import resolve_tool_search
 from toolsearchd.dialects.deepagents import DeepAgentsInterpreter, canonical_bytes
-from toolsearchd.dialects.registry import DIALECTS
+from toolsearchd.dialects.registry import DIALECTS, make_analyzer
+from toolsearchd.dialects.views import make_view
 from toolsearchd.disclosure.view import View
-from toolsearchd.index.analyzer import make_analyzer
 from toolsearchd.limits import Limits
 
 DATA = Path(__file__).parents[1] / "data"
@@ -72,7 +72,7 @@ def deepagents_view(tools: list[dict[str, Any]]) -> View:
     source = Source(name="own", kind="plugin", definitions=tuple(definitions))
     snapshot = compile_snapshot(Snapshot.empty(), [source], {"default": make_analyzer("default")})
     settings, _ = resolve_tool_search(None)
-    return View(snapshot, Grant(), dialect=DIALECTS["deepagents"], settings=settings, limits=Limits())
+    return make_view(snapshot, Grant(), dialect=DIALECTS["deepagents"], settings=settings, limits=Limits())
 
 
 @named([case for case in CASES if case["dialect"] == "deepagents"])
@@ -113,7 +113,7 @@ def reference_view(case: dict[str, Any], dialect: str) -> View:
     base, _ = resolve_tool_search(case["given"].get("config"))
     granted = case["given"].get("session_tools")
     public = tuple(granted) if granted is not None else ("*",)
-    return View(
+    return make_view(
         compile_snapshot(Snapshot.empty(), sources, {chosen.ranker: make_analyzer(chosen.ranker)}),
         Grant(tools=public),
         dialect=chosen,

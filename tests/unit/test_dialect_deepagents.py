@@ -16,14 +16,14 @@ from toolsearchd.dialects.deepagents import (
     is_eligible_name,
 )
 from toolsearchd.dialects.registry import DIALECTS
-from toolsearchd.disclosure.view import View
+from toolsearchd.dialects.views import make_view
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 
 
 def view(tools):
     """`tools`: names and descriptions, or definitions; an agent's own, so that they bear those names."""
-    return View(
+    return make_view(
         snapshot(source("own", tools, kind="plugin")),
         Grant(),
         dialect=DIALECTS["deepagents"],

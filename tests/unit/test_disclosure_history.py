@@ -8,9 +8,9 @@ from tests.unit.disclosure_catalog import GITHUB, SLACK, STARTING, snapshot, vie
 from toolsearchd.catalog.grant import Grant
 from toolsearchd.config.tool_search import ToolSearch
 from toolsearchd.dialects.registry import DIALECTS
+from toolsearchd.dialects.views import make_view
 from toolsearchd.disclosure.hints import RETRY
 from toolsearchd.disclosure.history import SearchHistory
-from toolsearchd.disclosure.view import View
 from toolsearchd.limits import Limits
 
 FOUND = {"matches": ["mcp__a__b"], "near": []}
@@ -142,7 +142,7 @@ def test_another_generation_or_grant_is_another_view():
     known = history()
 
     def seen(grant):
-        return View(both, grant, dialect=DIALECTS["default"], settings=ToolSearch(), limits=Limits())
+        return make_view(both, grant, dialect=DIALECTS["default"], settings=ToolSearch(), limits=Limits())
 
     wide, narrow = Grant(), Grant(servers=("github",))
     groups(seen(wide), known, "create github issue")

@@ -6,10 +6,10 @@ import pytest
 
 from tests.unit.disclosure_catalog import DOWN, GITHUB, SLACK, STARTING, assembled, source, view
 from toolsearchd.catalog.grant import Grant
+from toolsearchd.dialects.views import make_view
 from toolsearchd.disclosure.explanation import explain
 from toolsearchd.disclosure.texts import ToolTexts
 from toolsearchd.disclosure.tiers import is_deferrable
-from toolsearchd.disclosure.view import View
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 
@@ -271,11 +271,11 @@ def test_views_of_successive_snapshots_share_texts():
     first = view(GITHUB, SLACK)
     texts = ToolTexts()
     more = {"dialect": first.dialect, "settings": first.settings, "limits": Limits(), "texts": texts}
-    described = View(first.snapshot, Grant(), **more).describe({"names": [ISSUE]})["tools"][ISSUE]
-    later = View(view(GITHUB).snapshot, Grant(), **more).describe({"names": [ISSUE]})["tools"][ISSUE]
+    described = make_view(first.snapshot, Grant(), **more).describe({"names": [ISSUE]})["tools"][ISSUE]
+    later = make_view(view(GITHUB).snapshot, Grant(), **more).describe({"names": [ISSUE]})["tools"][ISSUE]
     assert described is later
     changed = source("github", {"create_issue": "Something else"})
-    newest = View(view(changed).snapshot, Grant(), **more).describe({"names": [ISSUE]})["tools"][ISSUE]
+    newest = make_view(view(changed).snapshot, Grant(), **more).describe({"names": [ISSUE]})["tools"][ISSUE]
     assert newest["description"] == "Something else"
 
 

@@ -15,7 +15,7 @@ from toolsearchd.catalog.compile import compile_snapshot, document_of
 from toolsearchd.catalog.definition import decode_definition
 from toolsearchd.catalog.model import Source
 from toolsearchd.catalog.snapshot import Snapshot
-from toolsearchd.index.analyzer import make_analyzer
+from toolsearchd.dialects.registry import RANKINGS, make_analyzer
 from toolsearchd.index.document import IndexDocument
 from toolsearchd.index.evaluate import EvalQuery, Judged, evaluate, figures
 from toolsearchd.index.explain import explain, verdict
@@ -45,7 +45,7 @@ def snapshot() -> Snapshot:
 
 @cache
 def judged() -> list[Judged]:
-    searcher = snapshot().searcher("default", snapshot().live)
+    searcher = snapshot().searcher(RANKINGS["default"], snapshot().live)
 
     def name(doc: int) -> str:
         tool = snapshot().tools[doc]
@@ -90,7 +90,7 @@ def test_every_miss_has_a_cause_and_without_it_the_tool_is_offered() -> None:
     from toolsearchd.index.builder import Compile
 
     index = snapshot().indexes["default"]
-    searcher = snapshot().searcher("default", snapshot().live)
+    searcher = snapshot().searcher(RANKINGS["default"], snapshot().live)
     assert isinstance(searcher, DefaultSearcher)
     misses = [one for one in judged() if one.query.relevant and one.figures["hit@5"] == 0.0]
     assert len(misses) > 100
@@ -107,15 +107,14 @@ def test_every_miss_has_a_cause_and_without_it_the_tool_is_offered() -> None:
         while work.step():
             pass
         order = [*(int(at) for at in snapshot().name_order if at != doc), new]
-        from toolsearchd.index.searcher import make_searcher
 
-        after = make_searcher("default", work.index, work.index.live, order=order)
+        after = RANKINGS["default"].over(work.index, work.index.live, order=order)
         group = after.search(one.query.query, 5)
         assert new in [hit.doc for hit in (*group.matches, *group.near)], (one.query.query, reason)
 
 
 def test_an_explanation_adds_up() -> None:
-    searcher = snapshot().searcher("default", snapshot().live)
+    searcher = snapshot().searcher(RANKINGS["default"], snapshot().live)
     assert isinstance(searcher, DefaultSearcher)
     for one in judged()[::9]:
         told = explain(searcher, one.query.query, 5)

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from pyroaring import BitMap
 
-from toolsearchd.index.analyzer import make_analyzer
+from toolsearchd.dialects.registry import RANKINGS, make_analyzer
 from toolsearchd.index.builder import compile_index
 from toolsearchd.index.concepts import Tuning
 from toolsearchd.index.document import IndexDocument
 from toolsearchd.index.ranker import DefaultSearcher
 from toolsearchd.index.scope import Positions, Scope, Scores
-from toolsearchd.index.searcher import Group, Searcher, make_searcher
+from toolsearchd.index.searcher import Group, Searcher
 
 TOOLS = {
     "github/create_issue": "Open a new issue in a repository",
@@ -49,8 +49,8 @@ class Engine:
         made = documents(tools, **more)
         index = compile_index(make_analyzer("default"), made)
         order = sorted(range(len(made)), key=lambda doc: made[doc].key)
-        self.searcher: Searcher = make_searcher(
-            "default", index, index.live if mask is None else BitMap(mask), order=order
+        self.searcher: Searcher = RANKINGS["default"].over(
+            index, index.live if mask is None else BitMap(mask), order=order
         )
 
     def group(self, query: str, limit: int = 5) -> Group:

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from pyroaring import BitMap
 
-from toolsearchd.index.analyzer import make_analyzer
+from toolsearchd.dialects.registry import RANKINGS, make_analyzer
 from toolsearchd.index.builder import compile_index
 from toolsearchd.index.document import IndexDocument
-from toolsearchd.index.searcher import Group, make_searcher
+from toolsearchd.index.searcher import Group
 
 CASES = [
     case
@@ -39,7 +39,7 @@ def answer(case: dict[str, Any], ranker: str) -> tuple[Group, list[str]]:
     index = compile_index(make_analyzer(ranker), map(document, tools))
     granted = case["given"].get("session_tools")
     mask = BitMap(doc for doc, tool in enumerate(tools) if granted is None or tool["name"] in granted)
-    searcher = make_searcher(ranker, index, mask, order=range(len(tools)))
+    searcher = RANKINGS[ranker].over(index, mask, order=range(len(tools)))
     group = searcher.search(case["when"]["queries"][0], case["when"]["limit"])
     return group, [tools[hit.doc]["name"] for hit in group.matches]
 

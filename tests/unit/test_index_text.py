@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from toolsearchd.dialects.registry import make_analyzer
 from toolsearchd.index import text
-from toolsearchd.index.analyzer import FIELDS, DefaultAnalyzer, make_analyzer
+from toolsearchd.index.analyzer import FIELDS, DefaultAnalyzer
 from toolsearchd.index.document import Analysis, IndexDocument
 
 

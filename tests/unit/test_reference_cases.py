@@ -21,13 +21,13 @@ from toolsearchd.catalog.snapshot import Snapshot
 from toolsearchd.config.expand import ExpandContext
 from toolsearchd.config.sources import FORMATS
 from toolsearchd.config.tool_search import resolve_tool_search
-from toolsearchd.dialects.registry import DIALECTS
+from toolsearchd.dialects.registry import DIALECTS, make_analyzer
+from toolsearchd.dialects.views import make_view
 from toolsearchd.disclosure.budget import listing_budget
 from toolsearchd.disclosure.listing import HEADER
 from toolsearchd.disclosure.sanitise import short_description
 from toolsearchd.disclosure.view import View
 from toolsearchd.errors import ToolsearchdError
-from toolsearchd.index.analyzer import make_analyzer
 from toolsearchd.limits import Limits
 from toolsearchd.upstream.backoff import Backoff
 
@@ -105,7 +105,7 @@ def view_of(case: dict[str, Any]) -> View:
     most = case["when"].get("max_tokens")
     if most is not None:
         settings = msgspec.structs.replace(settings, listing_max_tokens=most)
-    return View(
+    return make_view(
         snapshot_of(case["given"]["tools"]), Grant(), dialect=HERMES, settings=settings, limits=Limits()
     )
 

@@ -17,11 +17,11 @@ from pyroaring import BitMap
 from toolsearchd.catalog.definition import NAME_CHARS
 from toolsearchd.catalog.model import Source, Tool
 from toolsearchd.catalog.naming import near_names, public_name
-from toolsearchd.dialects.openclaw.ranker import tool_id
-from toolsearchd.index.analyzer import ANALYZERS, Analyzer
+from toolsearchd.index.analyzer import Analyzer
 from toolsearchd.index.lexicon import Lexicon
 from toolsearchd.index.postings import Index, bitmap
-from toolsearchd.index.searcher import Searcher, make_searcher
+from toolsearchd.index.ranking import Ranking
+from toolsearchd.index.searcher import Searcher
 
 Ids = npt.NDArray[np.int32]
 _SERVER_CHARS = 512  # of a name that came, in which a server's name may end
@@ -175,29 +175,19 @@ class Snapshot:
         """Up to `n` public names of the mask that `name` may have meant."""
         return near_names(name, (tool.public_name for tool in self.iter_tools(mask)), n)
 
-    def searcher(self, ranker: str, mask: BitMap, lexicon: Lexicon | None = None) -> Searcher:
-        """The ranker's searcher over the mask's tools. Make it once per snapshot and mask: it caches.
+    def searcher(self, ranking: Ranking, mask: BitMap, lexicon: Lexicon | None = None) -> Searcher:
+        """The ranking's searcher over the mask's tools. Make it once per snapshot and mask: it caches.
 
         `lexicon`: the user's own word lists, for the `default` ranker.
         """
-        index = self.indexes.get(ranker)
-        if index is None:  # nothing was compiled yet: nothing is found
-            analyzer = ANALYZERS[ranker]
-            index, mask = Index.empty(analyzer.fields, "", analyzer.frequencies_type), BitMap()
-        order = self.name_order if ranker in ("default", "openclaw") else self.catalog_order
-        return make_searcher(
-            ranker,
-            index,
+        return ranking.over(
+            self.indexes.get(ranking.name),
             mask,
-            order=order if len(index) else (),
-            analyzer=self.analyzers.get(ranker),
+            order=self.name_order if ranking.by_name else self.catalog_order,
+            analyzer=self.analyzers.get(ranking.name),
             lexicon=lexicon,
-            id_of=self._id_of,
+            tool_of=self._tool,
         )
-
-    def _id_of(self, doc: int) -> str:
-        tool = self._tool(doc)
-        return tool_id(tool.kind, tool.server, tool.name)
 
     def _tool(self, doc: int) -> Tool:
         tool = self.tools[doc]

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from toolsearchd.disclosure.view import View
 
 Verb = Literal["search", "describe", "call"]
-Ranker = Literal["default", "hermes", "hermes-v1", "openclaw"]
 
 
 class BridgeAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,7 +105,7 @@ class Interpreter:
 
 class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     name: str
-    ranker: Ranker = "default"
+    ranker: str = "default"  # of the registry
     name_of: Callable[[Tool], str]
     source_name_of: Callable[[Tool], str]
     label_of: Callable[[str], str] = str  # source name → its label in a listing

@@ -9,6 +9,7 @@ from toolsearchd.disclosure.view import View
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.index.explain import explain as explain_answer
 from toolsearchd.index.ranker import DefaultSearcher
+from toolsearchd.index.ranking import DEFAULT
 from toolsearchd.limits import Limits
 
 LIMIT = 10
@@ -20,7 +21,7 @@ def explain(view: View, query: str, tool_name: str | None, *, limits: Limits) ->
     The `default` ranker is explained, whichever the session searches with. Raises TOOL_NOT_FOUND.
     """
     snapshot = view.snapshot
-    searcher = snapshot.searcher("default", view.mask, view.lexicon)
+    searcher = snapshot.searcher(DEFAULT, view.mask, view.lexicon)
     assert isinstance(searcher, DefaultSearcher)
     doc, key = None, ""
     if tool_name is not None:

@@ -10,6 +10,7 @@ from toolsearchd.catalog.model import Tool
 from toolsearchd.catalog.naming import Candidate, near_names, register_names
 from toolsearchd.catalog.snapshot import Snapshot
 from toolsearchd.dialects.base import Dialect
+from toolsearchd.index.ranking import DEFAULT
 from toolsearchd.index.searcher import Searcher
 
 LONGEST_NAME = 256  # of a name that came, as far as near ones are looked for
@@ -64,7 +65,7 @@ class Names:
     @cached_property
     def _searcher(self) -> Searcher:
         # Only the default ranker forgives spelling; its index is always there.
-        return self._snapshot.searcher("default", self.mask)
+        return self._snapshot.searcher(DEFAULT, self.mask)
 
     def _registered(self) -> dict[str, int]:
         """name → doc id, and the mask without those that have none."""

@@ -32,6 +32,7 @@ from toolsearchd.disclosure.view_replies import ViewReplies
 from toolsearchd.disclosure.view_schemas import ViewSchemas
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.index.lexicon import Lexicon
+from toolsearchd.index.ranking import Ranking
 from toolsearchd.index.searcher import Searcher
 from toolsearchd.limits import Limits
 
@@ -59,6 +60,7 @@ class View:
         *,
         dialect: Dialect,
         settings: ToolSearch,
+        ranking: Ranking,
         limits: Limits,
         pins: tuple[str, ...] = (),
         lexicon: Lexicon | None = None,
@@ -75,6 +77,7 @@ class View:
         self.settings = settings
         self.lexicon = lexicon
         self._pins = pins
+        self._ranking = ranking
         self.limits = limits
         self._texts = texts or ToolTexts()
         self._texts.trim(len(snapshot))
@@ -180,9 +183,7 @@ class View:
 
     @cached_property
     def searcher(self) -> Searcher:
-        ranker = self.settings.ranker
-        ranker = ranker if ranker != "default" else self.dialect.ranker
-        return self.snapshot.searcher(ranker, self.mask, self.lexicon)
+        return self.snapshot.searcher(self._ranking, self.mask, self.lexicon)
 
     def tool_named(self, name: str) -> Tool | None:
         """By the dialect's name or the exact public name."""

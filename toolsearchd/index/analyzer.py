@@ -1,21 +1,18 @@
 """Turns documents and queries into terms. An analyzer's fingerprint names everything its terms depend on.
 
-Analyzers over one kind of index: `default` (fields, Unicode, camelCase, stems per language), `hermes` and
-`hermes-v1` (one field of ASCII runs, as the reference reads a tool), `openclaw` (see that module).
+Here is the daemon's own: fields, Unicode, camelCase, stems per language. A dialect may bring others, over the
+same kind of index.
 """
 
 from __future__ import annotations
 
-import re
-from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import cache
 from hashlib import blake2b
 from typing import Any, Protocol
 
 import snowballstemmer
 
-from toolsearchd.dialects.openclaw.ranker import OpenclawAnalyzer
 from toolsearchd.index import text
 from toolsearchd.index.document import Analysis, IndexDocument
 from toolsearchd.index.lexicon import default_lexicon
@@ -25,7 +22,7 @@ VERSION = 1  # raise when any analyzer's terms change for the same text
 FIELDS = ("name", "server", "description", "parameters", "parameter_descriptions", "aliases")
 NAME, SERVER, DESCRIPTION, PARAMETERS, PARAMETER_DESCRIPTIONS, ALIASES = range(len(FIELDS))
 
-_KEPT_STEMS = 1 << 16  # 100,000 real tools hold about 60,000 distinct words
+KEPT_STEMS = 1 << 16  # 100,000 real tools hold about 60,000 distinct words
 
 # A script says which stemmer to use; Latin is shared by many languages, so those are configured.
 _SCRIPT_LANGUAGES = (
@@ -45,7 +42,7 @@ class Analyzer(Protocol):
     name: str
     fields: tuple[str, ...]
     frequencies_type: str  # array typecode of `Analysis.frequencies`
-    options: dict[str, Any]  # what `make_analyzer` was given, to make the same one elsewhere
+    options: dict[str, Any]  # keyword arguments it was made with, to make the same one elsewhere
     kept_words: int  # of each kind; read once, looked up after that
 
     @property
@@ -62,7 +59,7 @@ class DefaultAnalyzer:
     name = "default"
     fields = FIELDS
     frequencies_type = "B"  # a word's 256th repetition in a field adds nothing to a saturated score
-    kept_words = _KEPT_STEMS
+    kept_words = KEPT_STEMS
 
     def __init__(
         self, languages: Iterable[str] = ("english",), stop_words: Iterable[str] | None = None
@@ -78,7 +75,7 @@ class DefaultAnalyzer:
         if stop_words is not None:
             self.stop_words = frozenset(word.casefold() for word in stop_words)
             self.options["stop_words"] = sorted(self.stop_words)
-        self._latin = [_stemmer(language) for language in self.languages]
+        self._latin = [stemmer(language) for language in self.languages]
         self._stems: dict[str, tuple[str, ...]] = {}
         self._runs: dict[str, tuple[tuple[str, ...], int]] = {}
         self._name_runs: dict[str, tuple[tuple[str, ...], int]] = {}
@@ -86,7 +83,7 @@ class DefaultAnalyzer:
     @property
     def fingerprint(self) -> str:
         digest = blake2b("\n".join(sorted(self.stop_words)).encode(), digest_size=6).hexdigest()
-        return f"default/{VERSION}/{_snowball_version()}/{'+'.join(self.languages)}/{digest}"
+        return f"default/{VERSION}/{snowball_version()}/{'+'.join(self.languages)}/{digest}"
 
     def analyse(self, document: IndexDocument) -> Analysis:
         width = len(FIELDS)
@@ -125,7 +122,7 @@ class DefaultAnalyzer:
             if len(self._latin) == 1 and word.isascii() and word.isalpha():
                 found = (self._latin[0].stemWord(word),)
             else:
-                stems = (_stemmer(language).stemWord(word) for language in self._languages_of(word))
+                stems = (stemmer(language).stemWord(word) for language in self._languages_of(word))
                 found = tuple(dict.fromkeys(stems)) or (word,)
             self._stems[word] = found
         return found
@@ -158,98 +155,6 @@ class DefaultAnalyzer:
         return tuple(terms), len(kept)
 
 
-class HermesAnalyzer:
-    """The reference's reading of a tool: ASCII runs, lower case, English stems, one field."""
-
-    name = "hermes"
-    fields = ("text",)
-    frequencies_type = "I"
-    kept_words = _KEPT_STEMS
-
-    def __init__(self) -> None:
-        self.options: dict[str, Any] = {}
-        self._tokens: dict[str, str] = {}
-
-    @property
-    def fingerprint(self) -> str:
-        return f"{self.name}/{VERSION}/{_snowball_version()}"
-
-    def analyse(self, document: IndexDocument) -> Analysis:
-        counts: dict[str, int] = {}
-        length = 0
-        for token in self.tokens(self._text(document)):
-            counts[token] = counts.get(token, 0) + 1
-            length += 1
-        return Analysis(
-            self._key(document),
-            document.name,
-            (length,),
-            "\n".join(counts),
-            array("I", counts.values()).tobytes(),
-        )
-
-    def tokens(self, source: str) -> list[str]:
-        """All tokens of a text, in order, repetitions included."""
-        return [self._token(run) for run in _HERMES_RUN.findall(source)]
-
-    def _key(self, document: IndexDocument) -> str:
-        return document.exposed
-
-    def _text(self, document: IndexDocument) -> str:
-        name = document.exposed.removeprefix("mcp__").translate(_HERMES_SEPARATORS)
-        words = [name]
-        if document.server and document.server not in name.split(" "):
-            words.append(document.server)
-        words.append(document.description)
-        words.extend(parameter for parameter, _ in document.parameters)
-        return " ".join(words)
-
-    def _token(self, run: str) -> str:
-        found = self._tokens.get(run)
-        if found is None:
-            if len(self._tokens) >= self.kept_words:
-                self._tokens.clear()
-            found = self._tokens[run] = _stemmer("english").stemWord(run.lower())
-        return found
-
-
-class HermesV1Analyzer(HermesAnalyzer):
-    """The reference of June 2026: no stems, the `mcp` prefix counts as a word, no source label."""
-
-    name = "hermes-v1"
-
-    def _key(self, document: IndexDocument) -> str:
-        """`mcp_<server>_<tool>`: its names had single underscores."""
-        server, end = document.exposed[5 : 5 + len(document.server)], 5 + len(document.server)
-        if not (document.exposed.startswith("mcp__") and document.exposed[end : end + 2] == "__"):
-            return document.exposed
-        return f"mcp_{server}_{document.exposed[end + 2 :]}"
-
-    def _text(self, document: IndexDocument) -> str:
-        name = document.exposed.translate(_HERMES_SEPARATORS)
-        return " ".join((name, document.description, *(parameter for parameter, _ in document.parameters)))
-
-    def _token(self, run: str) -> str:
-        return run.lower()
-
-
-_HERMES_RUN = re.compile(r"[A-Za-z0-9]+")
-_HERMES_SEPARATORS = str.maketrans("_.:-", "    ")
-
-ANALYZERS: dict[str, type[Any]] = {
-    "default": DefaultAnalyzer,
-    "hermes": HermesAnalyzer,
-    "hermes-v1": HermesV1Analyzer,
-    "openclaw": OpenclawAnalyzer,
-}
-
-
-def make_analyzer(name: str, options: Mapping[str, Any] | None = None) -> Analyzer:
-    """The analyzer of this name; `options` are its keyword arguments. Raises KeyError, ValueError."""
-    analyzer: Analyzer = ANALYZERS[name](**(options or {}))
-    return analyzer
-
-
 def is_compound(words: list[str]) -> bool:
     """Is `GitHub` also worth the term `github`? Long identifiers are not: nobody types them joined."""
     return 2 <= len(words) <= 3 and sum(map(len, words)) <= 20
@@ -268,14 +173,15 @@ def _field_texts(document: IndexDocument) -> tuple[str, ...]:
 
 
 @cache
-def _stemmer(language: str) -> Any:
-    stemmer = snowballstemmer.stemmer(language)
-    stemmer.maxCacheSize = 0  # its cache costs more than a stem; what recurs is kept here
-    return stemmer
+def stemmer(language: str) -> Any:
+    """Of a Snowball language; one for all."""
+    found = snowballstemmer.stemmer(language)
+    found.maxCacheSize = 0  # its cache costs more than a stem; what recurs is kept here
+    return found
 
 
 @cache
-def _snowball_version() -> str:
+def snowball_version() -> str:
     try:
         import Stemmer  # snowballstemmer leaves the work to it where it is installed
     except ImportError:

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import sys
 from array import array
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Generator, Iterable, Iterator, Sequence
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 from pyroaring import BitMap
 
-from toolsearchd.index.analyzer import Analyzer, make_analyzer
+from toolsearchd.index.analyzer import Analyzer
 from toolsearchd.index.document import Analysis, IndexDocument
 from toolsearchd.index.postings import Docs, Index, Posting, as_tuple, bitmap, narrowed
 from toolsearchd.index.spellings import Spellings
@@ -168,13 +167,10 @@ def compile_index(analyzer: Analyzer, documents: Iterable[IndexDocument]) -> Ind
     return work.index
 
 
-def analyse_encoded(
-    analyzer: str, options: Mapping[str, Any], documents: Sequence[bytes | msgspec.Raw]
-) -> list[Analysis]:
+def analyse_encoded(analyzer: Analyzer, documents: Sequence[bytes | msgspec.Raw]) -> list[Analysis]:
     """Analyses of encoded documents, in their order: what the worker process does for a large change."""
-    maker = make_analyzer(analyzer, options)
     decoder = msgspec.msgpack.Decoder(IndexDocument)
-    return [maker.analyse(decoder.decode(document)) for document in documents]
+    return [analyzer.analyse(decoder.decode(document)) for document in documents]
 
 
 def _joined(old: Posting | None, new: Posting) -> Posting:

@@ -18,7 +18,8 @@ import trio
 from toolsearchd.catalog.compile import SnapshotCompile
 from toolsearchd.catalog.model import Source
 from toolsearchd.catalog.snapshot import Snapshot
-from toolsearchd.index.analyzer import Analyzer, make_analyzer
+from toolsearchd.dialects.registry import make_analyzer
+from toolsearchd.index.analyzer import Analyzer
 from toolsearchd.index.document import Analysis
 from toolsearchd.limits import Limits
 from toolsearchd.live.worker import Worker, WorkerError

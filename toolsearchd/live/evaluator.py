@@ -20,6 +20,7 @@ from toolsearchd.config.profile import settings_under
 from toolsearchd.config.settings import Settings
 from toolsearchd.config.tool_search import ToolSearch
 from toolsearchd.dialects.registry import DIALECTS
+from toolsearchd.dialects.views import make_view, ranker_of
 from toolsearchd.disclosure.listing_steps import Count
 from toolsearchd.disclosure.texts import OwnTexts, ToolTexts
 from toolsearchd.disclosure.tokens import UncountedError, encoding_for, estimate_tokens, is_estimated
@@ -158,7 +159,7 @@ class Evaluator:
         else:
             self._cataloger.want_analyzer(self._ranker(key))  # the config may have come to another one
             profile = self._settings().profiles.get(key.profile)
-            view = self._views[cached] = View(
+            view = self._views[cached] = make_view(
                 self._overlays.snapshot(key.owner),
                 key.grant,
                 dialect=DIALECTS[key.dialect],
@@ -268,8 +269,7 @@ class Evaluator:
             return estimate_tokens, True
 
     def _ranker(self, key: ViewKey) -> str:
-        ranker = self.tool_search(key).ranker
-        return ranker if ranker != "default" else DIALECTS[key.dialect].ranker
+        return ranker_of(DIALECTS[key.dialect], self.tool_search(key))
 
     def is_stale(self, key: ViewKey, held: Assembled) -> bool:
         """Would the key be given another listing now? False while the new one is not computed yet."""

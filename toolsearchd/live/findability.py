@@ -15,6 +15,7 @@ from toolsearchd.catalog.snapshot import Snapshot
 from toolsearchd.index.findability import Finder, HardToFind
 from toolsearchd.index.lexicon import Lexicon
 from toolsearchd.index.ranker import DefaultSearcher
+from toolsearchd.index.ranking import DEFAULT
 from toolsearchd.limits import Limits
 from toolsearchd.records import Finding
 from toolsearchd.system.pacing import Slices
@@ -28,7 +29,7 @@ async def findability(snapshot: Snapshot, lexicon: Lexicon, limits: Limits) -> l
 
     Nothing is kept.
     """
-    searcher = snapshot.searcher("default", snapshot.live, lexicon)
+    searcher = snapshot.searcher(DEFAULT, snapshot.live, lexicon)
     assert isinstance(searcher, DefaultSearcher)
     finder, slices = Finder(searcher, lexicon), Slices(limits.compile_slice_s)
     sources = {source.name: source for source in snapshot.sources}

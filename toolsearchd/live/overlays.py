@@ -13,7 +13,8 @@ import msgspec
 from toolsearchd.catalog.compile import MemoKey, SnapshotCompile
 from toolsearchd.catalog.model import Definition, Source
 from toolsearchd.catalog.snapshot import Snapshot
-from toolsearchd.index.analyzer import Analyzer, make_analyzer
+from toolsearchd.dialects.registry import make_analyzer
+from toolsearchd.index.analyzer import Analyzer
 from toolsearchd.index.document import Analysis
 from toolsearchd.limits import Limits
 from toolsearchd.system.guard import guarded

@@ -90,10 +90,11 @@ def _offline(tools: Sequence[CatalogLine]) -> tuple[SearchCall, Callable[[Judged
     from toolsearchd.catalog.definition import decode_definition
     from toolsearchd.catalog.model import Definition, Source
     from toolsearchd.catalog.snapshot import Snapshot
+    from toolsearchd.dialects.registry import make_analyzer
     from toolsearchd.disclosure.requests import parse_queries
-    from toolsearchd.index.analyzer import make_analyzer
     from toolsearchd.index.explain import verdict
     from toolsearchd.index.ranker import DefaultSearcher
+    from toolsearchd.index.ranking import DEFAULT
     from toolsearchd.limits import Limits
 
     limits = Limits()
@@ -109,7 +110,7 @@ def _offline(tools: Sequence[CatalogLine]) -> tuple[SearchCall, Callable[[Judged
     snapshot = compile_snapshot(
         Snapshot.empty(), sources, {"default": make_analyzer("default")}, limits.analysed_bytes
     )
-    searcher = snapshot.searcher("default", snapshot.live)
+    searcher = snapshot.searcher(DEFAULT, snapshot.live)
     assert isinstance(searcher, DefaultSearcher)
     names = [f"{tool.server}/{tool.name}" if tool else "" for tool in snapshot.tools]
     docs = {name: doc for doc, name in enumerate(names)}

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from toolsearchd.index.analyzer import HermesAnalyzer, HermesV1Analyzer
+from toolsearchd.dialects.hermes.analyzer import HermesAnalyzer, HermesV1Analyzer
 from toolsearchd.index.postings import as_tuple
+from toolsearchd.index.ranking import Ranking
 from toolsearchd.index.scope import Positions, Scope, Scores, best
 from toolsearchd.index.searcher import Group, Hit
 
@@ -108,3 +109,9 @@ class HermesV1Searcher(HermesSearcher):
                     scores[self.scope.positions(as_tuple(docs))] = SUBSTRING_SCORE
         hits = [Hit(int(self.scope.docs[at]), float(scores[at])) for at in best(scores, limit)]
         return Group(matches=hits, diagnostics={"query_tokens": tokens})
+
+
+HERMES = Ranking(name="hermes", analyzer=HermesAnalyzer, searcher=lambda scope, _: HermesSearcher(scope))
+HERMES_V1 = Ranking(
+    name="hermes-v1", analyzer=HermesV1Analyzer, searcher=lambda scope, _: HermesV1Searcher(scope)
+)

@@ -15,7 +15,7 @@ import msgspec
 
 from toolsearchd.catalog.model import Tool
 from toolsearchd.catalog.naming import PREFIX, public_name
-from toolsearchd.dialects.openclaw.ranker import LONGEST_SERVER, id_order, safe_server
+from toolsearchd.dialects.openclaw.ranker import LONGEST_SERVER, OPENCLAW, id_order, safe_server
 from toolsearchd.dialects.openclaw.requests import refuse
 from toolsearchd.dialects.openclaw.signature import signature
 from toolsearchd.disclosure.sanitise import clean_json, clipped, excerpt, plain_line
@@ -125,7 +125,7 @@ class Catalog:
 
     @cached_property
     def _searcher(self) -> Searcher:
-        return self._snapshot.searcher("openclaw", self._mask)
+        return self._snapshot.searcher(OPENCLAW, self._mask)
 
     def unavailable(self) -> list[dict[str, str]]:
         """The granted servers that can't be called now, with the reason."""

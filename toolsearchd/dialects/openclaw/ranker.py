@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from toolsearchd.index.document import Analysis, IndexDocument
+from toolsearchd.index.ranking import Ranking
 from toolsearchd.index.scope import Positions, Scope, Scores, best
 from toolsearchd.index.searcher import Group, Hit
 
@@ -207,14 +208,14 @@ class OpenclawAnalyzer:
 class OpenclawSearcher:
     """Exact name or id first, then what shares a word with the query, then by score. No relevance floor.
 
-    `id_of`: the id behind a doc id; ids order equal scores.
+    `tool_of`: the tool behind a doc id; its id orders equal scores.
     """
 
     analyzer = OpenclawAnalyzer()
 
-    def __init__(self, scope: Scope, id_of: Callable[[int], str]) -> None:
+    def __init__(self, scope: Scope, tool_of: Callable[[int], Any]) -> None:
         self.scope = scope
-        self._id_of = id_of
+        self._tool_of = tool_of
         self._impacts: dict[str, tuple[Positions, Scores]] = {}
 
     def prepare(self) -> Iterator[None]:
@@ -250,6 +251,10 @@ class OpenclawSearcher:
         tied.sort(key=lambda at: (-ranked[at], id_order(self._id_of(int(self.scope.docs[at])))))
         return [int(at) for at in tied[:limit]]
 
+    def _id_of(self, doc: int) -> str:
+        tool = self._tool_of(doc)
+        return tool_id(tool.kind, tool.server, tool.name)
+
     def _exact(self, query: str) -> list[int]:
         wanted = query.strip().lower()
         index = self.scope.index
@@ -272,3 +277,11 @@ class OpenclawSearcher:
             norm = K1 * (1 - B + B * length / self.scope.mean_lengths[0])
             found = self._impacts[term] = positions, idf * tf * (K1 + 1) / (tf + norm)
         return found
+
+
+OPENCLAW = Ranking(
+    name="openclaw",
+    analyzer=OpenclawAnalyzer,
+    searcher=lambda scope, means: OpenclawSearcher(scope, means.tool_of),
+    by_name=True,
+)
