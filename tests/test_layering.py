@@ -18,7 +18,7 @@ ARROWS = {
     "config": {"dialects"},
     "protocol": set(),
     "catalog": {"index"},
-    "disclosure": {"catalog", "index", "config", "dialects"},
+    "disclosure": {"catalog", "index", "config"},
     "dispatch": {"catalog", "config"},
     "dialects": {"disclosure", "dispatch", "catalog", "index", "config"},
     "system": set(),

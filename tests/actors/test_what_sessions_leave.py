@@ -14,7 +14,6 @@ from toolsearchd.catalog.snapshot import Snapshot
 from toolsearchd.config.settings import Settings
 from toolsearchd.dialects.registry import DIALECTS
 from toolsearchd.disclosure.listing_steps import _forms
-from toolsearchd.disclosure.own_tools import sort_own_tools
 from toolsearchd.index.lexicon import default_lexicon
 from toolsearchd.index.recent import Cache
 from toolsearchd.limits import Limits
@@ -57,15 +56,8 @@ def evaluator(cataloger, tmp_path):
 
 
 def own_tools(chance, number):
-    dialect = DIALECTS["default"]
-    return sort_own_tools(
-        fresh_tools(chance, number),
-        dialect=dialect,
-        bridge_names=dialect.interpreter().verbs,
-        defer=(),
-        taken=(),
-        limits=LIMITS,
-    ).deferred
+    talk = DIALECTS["default"].interpreter()
+    return talk.sort_own(fresh_tools(chance, number), defer=(), taken=(), limits=LIMITS).deferred
 
 
 async def visit(evaluator, chance, number):

@@ -5,63 +5,21 @@ Where its bridge tools are not the daemon's own three, an `Interpreter` of its o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-import msgspec
-
-from toolsearchd.catalog.model import Tool
 from toolsearchd.config.profile import Profile
 from toolsearchd.config.tool_search import ToolSearch
-from toolsearchd.disclosure.bridge import CALL, DESCRIBE, SEARCH, TEXTS, BridgeTexts
-from toolsearchd.disclosure.listing import Listing
+from toolsearchd.disclosure.bridge import CALL, DESCRIBE, SEARCH
+from toolsearchd.disclosure.bridge_answers import BridgeAnswer, BridgeCalls, Verb, own_result, results
+from toolsearchd.disclosure.manner import Manner
+from toolsearchd.disclosure.own_tools import OwnTools, sort_own_tools
 from toolsearchd.dispatch.rules import RULES, Rules
+from toolsearchd.limits import Limits
 
 if TYPE_CHECKING:
     from toolsearchd.disclosure.history import SearchHistory
     from toolsearchd.disclosure.view import View
-
-Verb = Literal["search", "describe", "call"]
-
-
-class BridgeAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What a bridge tool answers at once."""
-
-    value: Any  # what the model is given: a text as it is, anything else as JSON
-    text: str | None = None  # the same as the text that the model is to read, where that is not plain JSON
-    fields: dict[str, Any]  # the same as the fields of a reply on the socket
-    queries: Sequence[str] = ()  # of a search, for the activity feed
-    found: int = 0
-    described: Sequence[str] = ()  # names of tools whose definitions it shows
-    exposes: bool = False  # other tools stand beside the bridge from now on
-
-    def told(self) -> dict[str, Any]:
-        """As the reply to a `use`."""
-        return {"value": self.value} | ({} if self.text is None else {"text": self.text})
-
-
-class BridgeCalls(msgspec.Struct, frozen=True, kw_only=True):
-    """What a bridge tool wants run, and how its outcome is told."""
-
-    args: dict[str, Any]  # `{calls: [{name, arguments}]}`, read by the dispatcher's rules
-    value_of: Callable[[dict[str, Any]], Any] = lambda reply: reply  # the batch's reply → what the model gets
-    text_of: Callable[[Any], str] | None = None  # that value → the text to read, where that is not plain JSON
-
-    def told(self, reply: dict[str, Any]) -> dict[str, Any]:
-        """The batch's reply as the reply to a `use`."""
-        value = self.value_of(reply)
-        return {"value": value} | ({} if self.text_of is None else {"text": self.text_of(value)})
-
-
-def results(reply: dict[str, Any]) -> Any:
-    """Of a batch of one: its `own_result`; of several: the slots, and how many there are of each kind."""
-    return own_result(reply) if len(reply["results"]) == 1 else reply
-
-
-def own_result(reply: dict[str, Any]) -> Any:
-    """Of a batch of one: what the tool itself gave, or `{error}`."""
-    slot = reply["results"][0]
-    return slot["response"] if "response" in slot else {"error": slot["error"]}
 
 
 class Interpreter:
@@ -88,6 +46,17 @@ class Interpreter:
         """Raises TOOL_NOT_FOUND in the dialect's words for a name that means no tool of the view; those left
         are looked for in other forms. `known`: the public names of all tools of all servers."""
 
+    def sort_own(
+        self,
+        tools: Sequence[dict[str, Any]],
+        *,
+        defer: Collection[str],
+        taken: Collection[str],
+        limits: Limits,
+    ) -> OwnTools:
+        """Which of the agent's own tools hide; see `sort_own_tools`."""
+        return sort_own_tools(tools, bridge_names=self.verbs, defer=defer, taken=taken, limits=limits)
+
     def calls(self, view: View, args: Mapping[str, Any]) -> BridgeCalls:
         return BridgeCalls(args=dict(args), value_of=results)
 
@@ -103,40 +72,15 @@ class Interpreter:
         return []
 
 
-class Dialect(msgspec.Struct, frozen=True, kw_only=True):
-    name: str
+class Dialect(Manner, frozen=True, kw_only=True):
     ranker: str = "default"  # of the registry
-    name_of: Callable[[Tool], str]
-    source_name_of: Callable[[Tool], str]
-    label_of: Callable[[str], str] = str  # source name → its label in a listing
-    max_queries: int | None = None  # of its own; `View.max_queries` has what holds
-    max_names: int | None = None
     rules: Rules = RULES  # how calls are read and arguments made fit
-    items_as_text: bool = False  # see `requests.parse_queries`
-    exact_names: bool = False  # describe and call take the exact name and no other form
-    count_by_chars: bool = False  # ceil(characters / 4), and the reference's rule for listings
     reevaluates: bool = False  # each assemble gives the newest listing; nothing is held
-    shows_near: bool = True  # replies carry `near`, `unknown`, `absent_product` and `repeat`
-    bridges: bool = True  # False: every tool is shown directly
-    bridges_nothing: bool = True  # a bridge stands while granted servers are still to come
     agent: Literal["any", "openclaw", "hermes"] = "any"  # whose model manifests concern it
-    activation: Literal["any", "threshold"] = "any"
-    """Does any tool that may hide raise the bridge, or only schemas of `threshold_pct` of the context?"""
-    core_names: frozenset[str] = frozenset()  # names that are the agent's own and never hidden
-    unique_names: bool = False  # an agent whose own tools share a name, or take a core one, is refused
-    texts: BridgeTexts = TEXTS
     presets: Mapping[str, Any] = {}  # settings of tool_search in force where the config keeps its defaults
     settings_of: Callable[[ToolSearch, Profile | None, bool], ToolSearch] | None = None
     """The settings in force where a profile's `options` are of another system's shape: from those so far, the
     profile, and whether the model runs on this machine."""
     read_options: Callable[[Mapping[str, Any], bool], dict[str, Any]] | None = None
     """The effective values of such options, for `welcome`. Raises BAD_CONFIG where they can't be served."""
-    prepare_of: Callable[[View], Iterator[None]] | None = None
-    """What its first search needs, in small steps; driven before the view is assembled."""
-    tool_of: Callable[[View, str], Tool | None] | None = None
-    """The tool that bears a name of its own, beside the public names."""
-    listing_of: Callable[[View, int | None], Listing] | None = None
-    """Its own listing, from the view and the context length; None: the daemon's, within the budget."""
-    bridge_of: Callable[[View, Listing, bool], list[dict[str, Any]]] | None = None
-    """Its own bridge tools, from the view, the listing and whether that is handed apart; None: the three."""
     interpreter: Callable[[], Interpreter] = Interpreter

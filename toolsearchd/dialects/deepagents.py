@@ -7,19 +7,22 @@ Hiding is no authorisation: whatever is granted runs when it is called by its na
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import msgspec
 
 from toolsearchd.catalog.model import Tool
-from toolsearchd.dialects.base import BridgeAnswer, Interpreter, Verb
+from toolsearchd.dialects.base import Interpreter
 from toolsearchd.dialects.default import DEFAULT
 from toolsearchd.disclosure.bridge import bridge_tool, hidden_count
+from toolsearchd.disclosure.bridge_answers import BridgeAnswer, Verb
 from toolsearchd.disclosure.listing import NO_LISTING, Listing
+from toolsearchd.disclosure.own_tools import OwnTools, sort_own_tools
 from toolsearchd.disclosure.sanitise import clean, plain_line
 from toolsearchd.errors import ToolsearchdError
+from toolsearchd.limits import Limits
 
 if TYPE_CHECKING:
     from toolsearchd.disclosure.view import View
@@ -75,6 +78,25 @@ class DeepAgentsInterpreter(Interpreter):
         }
         return BridgeAnswer(
             value=text, fields=fields, queries=(query,), found=len(matches), exposes=turn.added > 0
+        )
+
+    def sort_own(
+        self,
+        tools: Sequence[dict[str, Any]],
+        *,
+        defer: Collection[str],
+        taken: Collection[str],
+        limits: Limits,
+    ) -> OwnTools:
+        """Its core tools never hide, and an agent whose tools share a name or take a core one is refused."""
+        return sort_own_tools(
+            tools,
+            bridge_names=self.verbs,
+            defer=defer,
+            taken=taken,
+            core_names=CORE,
+            unique=True,
+            limits=limits,
         )
 
     def shown(self, view: View) -> list[dict[str, Any]]:
@@ -262,8 +284,6 @@ DEEPAGENTS = msgspec.structs.replace(
     reevaluates=True,
     shows_near=False,
     bridges_nothing=False,
-    core_names=CORE,
-    unique_names=True,
     prepare_of=_prepare,
     listing_of=lambda _view, _context: NO_LISTING,
     bridge_of=_bridge,

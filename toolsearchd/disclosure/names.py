@@ -9,7 +9,7 @@ from toolsearchd.catalog.grant import Grant
 from toolsearchd.catalog.model import Tool
 from toolsearchd.catalog.naming import Candidate, near_names, register_names
 from toolsearchd.catalog.snapshot import Snapshot
-from toolsearchd.dialects.base import Dialect
+from toolsearchd.disclosure.manner import Manner
 from toolsearchd.index.ranking import DEFAULT
 from toolsearchd.index.searcher import Searcher
 
@@ -26,7 +26,7 @@ class Names:
     and a tool without a name does not exist there.
     """
 
-    def __init__(self, snapshot: Snapshot, grant: Grant, dialect: Dialect) -> None:
+    def __init__(self, snapshot: Snapshot, grant: Grant, dialect: Manner) -> None:
         self._snapshot = snapshot
         self._dialect = dialect
         self.mask = grant.mask(snapshot)

@@ -13,7 +13,6 @@ import msgspec
 
 from toolsearchd.catalog.definition import decode_definition
 from toolsearchd.catalog.model import Definition
-from toolsearchd.dialects.base import Dialect
 from toolsearchd.disclosure.sanitise import clipped, plain_line
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
@@ -45,16 +44,18 @@ def name_in(tool: Mapping[str, Any]) -> str:
 def sort_own_tools(
     tools: Sequence[dict[str, Any]],
     *,
-    dialect: Dialect,
+    core_names: Collection[str] = (),
+    unique: bool = False,
     bridge_names: Collection[str],
     defer: Collection[str],
     taken: Collection[str],
     limits: Limits,
 ) -> OwnTools:
-    """`defer`: core tools that hide all the same; `taken`: public names.
+    """`defer`: core tools that hide all the same; `taken`: public names;
+    `core_names`: what never hides; `unique`: names that meet are refused.
 
     The bridge's names are stripped, so that an agent may hand back the whole list it was given. Raises
-    BAD_ARGUMENTS where the dialect refuses names that meet, or more tools than a server may have.
+    BAD_ARGUMENTS where such names meet, or for more tools than a server may have.
     """
     if len(tools) > limits.tools_per_server:
         raise ToolsearchdError(
@@ -70,17 +71,17 @@ def sort_own_tools(
             continue
         shown = repr(clipped(plain_line(name), _SHOWN_CHARS))
         if name and name in seen:
-            if dialect.unique_names:
+            if unique:
                 raise ToolsearchdError("BAD_ARGUMENTS", f"tools: {shown} is there twice; names must differ")
             warnings.append(f"the tool {shown} is there twice: the first counts")
             continue
-        if dialect.unique_names and name in taken:
+        if unique and name in taken:
             raise ToolsearchdError("BAD_ARGUMENTS", f"tools: {shown} is the name of a server's tool")
         seen.add(name)
         core = tool.get("core", True) is not False
-        if not core and name in dialect.core_names and dialect.unique_names:
+        if not core and name in core_names and unique:
             raise ToolsearchdError("BAD_ARGUMENTS", f"tools: {shown} is the name of a core tool")
-        if not name or name in dialect.core_names or (core and name not in defer):
+        if not name or name in core_names or (core and name not in defer):
             direct.append(_as_function(tool))
             continue
         try:

@@ -17,12 +17,12 @@ from toolsearchd.catalog.grant import Grant, matches_tool
 from toolsearchd.catalog.model import Source, Tool
 from toolsearchd.catalog.snapshot import Snapshot
 from toolsearchd.config.tool_search import ToolSearch
-from toolsearchd.dialects.base import Dialect
 from toolsearchd.disclosure import listing as listings
 from toolsearchd.disclosure.bridge import bridge_tools, function, search_description
 from toolsearchd.disclosure.budget import listing_budget
 from toolsearchd.disclosure.history import SearchHistory
 from toolsearchd.disclosure.listing_steps import Count
+from toolsearchd.disclosure.manner import Manner
 from toolsearchd.disclosure.names import Names
 from toolsearchd.disclosure.sanitise import clipped, plain_line
 from toolsearchd.disclosure.texts import ToolTexts
@@ -58,7 +58,7 @@ class View:
         snapshot: Snapshot,
         grant: Grant,
         *,
-        dialect: Dialect,
+        dialect: Manner,
         settings: ToolSearch,
         ranking: Ranking,
         limits: Limits,

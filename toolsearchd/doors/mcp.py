@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import msgspec
 import trio
 
-from toolsearchd.dialects.base import BridgeCalls, Verb
+from toolsearchd.disclosure.bridge_answers import BridgeCalls, Verb
 from toolsearchd.doors.offers import OfferingServers
 from toolsearchd.doors.tools import DoorView
 from toolsearchd.doors.watches import Watches

@@ -8,7 +8,7 @@ from typing import Any
 import trio
 
 from toolsearchd.dialects.registry import DIALECTS
-from toolsearchd.disclosure.own_tools import OwnTools, name_in, sort_own_tools
+from toolsearchd.disclosure.own_tools import OwnTools, name_in
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.live.evaluator import Evaluator, ViewKey
@@ -66,14 +66,15 @@ class SessionTools:
         return key.dialect, self._evaluator.tool_search(key).defer
 
     async def _sort(self, key: ViewKey) -> None:
-        dialect = DIALECTS[key.dialect]
-        tools = sort_own_tools(
-            self._given,
-            dialect=dialect,
-            bridge_names=dialect.interpreter().verbs,
-            defer=self._evaluator.tool_search(key).defer or (),
-            taken=self._evaluator.public_names,
-            limits=self._limits,
+        tools = (
+            DIALECTS[key.dialect]
+            .interpreter()
+            .sort_own(
+                self._given,
+                defer=self._evaluator.tool_search(key).defer or (),
+                taken=self._evaluator.public_names,
+                limits=self._limits,
+            )
         )
         await self._evaluator.lay(self._owner, tools.deferred)
         if self._closed:

@@ -20,9 +20,9 @@ from toolsearchd.calls.approver import Approver
 from toolsearchd.calls.dispatcher import Dispatcher
 from toolsearchd.calls.sender import OnProgress
 from toolsearchd.catalog.model import Tool
-from toolsearchd.dialects.base import BridgeAnswer, BridgeCalls, Verb
 from toolsearchd.dialects.precedence import TierChoice
 from toolsearchd.dialects.registry import DIALECTS
+from toolsearchd.disclosure.bridge_answers import BridgeAnswer, BridgeCalls, Verb
 from toolsearchd.disclosure.described import Described
 from toolsearchd.disclosure.history import SearchHistory
 from toolsearchd.disclosure.own_tools import name_in
@@ -241,7 +241,7 @@ class Session:
             or refresh
             or key != self.key
             or held.sources != candidate.sources
-            or self.view.dialect.reevaluates
+            or DIALECTS[self.key.dialect].reevaluates
         ):
             held = candidate
         self._told, self.held = told, held

@@ -10,7 +10,6 @@ import msgspec
 
 from toolsearchd.catalog.model import Tool
 from toolsearchd.catalog.naming import hermes_v1_name
-from toolsearchd.dialects.base import BridgeAnswer, BridgeCalls, own_result
 from toolsearchd.dialects.hermes.dialect import HERMES, HermesInterpreter
 from toolsearchd.dialects.hermes.rules import HermesV1Rules
 from toolsearchd.disclosure.bridge import (
@@ -21,6 +20,7 @@ from toolsearchd.disclosure.bridge import (
     bridge_tool,
     hidden_count,
 )
+from toolsearchd.disclosure.bridge_answers import BridgeAnswer, BridgeCalls, own_result
 from toolsearchd.disclosure.listing import NO_LISTING, Listing
 from toolsearchd.errors import ToolsearchdError
 

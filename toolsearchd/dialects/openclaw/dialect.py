@@ -16,7 +16,7 @@ import msgspec
 from toolsearchd.catalog.model import Tool
 from toolsearchd.config.profile import Profile
 from toolsearchd.config.tool_search import ToolSearch
-from toolsearchd.dialects.base import BridgeAnswer, BridgeCalls, Dialect, Interpreter, Verb
+from toolsearchd.dialects.base import Dialect, Interpreter
 from toolsearchd.dialects.openclaw.catalog import Catalog
 from toolsearchd.dialects.openclaw.directory import budget_chars, render_directory
 from toolsearchd.dialects.openclaw.options import (
@@ -44,6 +44,7 @@ from toolsearchd.dialects.openclaw.requests import (
     refuse,
 )
 from toolsearchd.disclosure.bridge import function
+from toolsearchd.disclosure.bridge_answers import BridgeAnswer, BridgeCalls, Verb
 from toolsearchd.disclosure.listing import NO_LISTING, Listing
 from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.dispatch.rules import Rules
