@@ -11,6 +11,7 @@ import pytest
 import trio
 import yaml
 
+from toolsearchd.dialects.registry import OPTIONS
 from toolsearchd.watching.files import watch_points
 from toolsearchd.watching.watcher import Watcher
 
@@ -30,7 +31,9 @@ class Place:
         if sources is None:
             sources = [{"path": str(self.servers_file), "format": "claude-desktop"}]
         self.write_config(sources=sources, limits=LIMITS | (limits or {}), **config)
-        self.made = Watcher(self.config_file, environ={"HOME": str(self.root), **(environ or {})})
+        self.made = Watcher(
+            self.config_file, dialect_options=OPTIONS, environ={"HOME": str(self.root), **(environ or {})}
+        )
         self.made.load_now()
         self.made.on_change.append(self._count)
         return self.made
@@ -286,7 +289,12 @@ def test_what_a_crash_left_of_any_file_is_a_failure(place, name, damage):
 
 def start(place):
     """As the daemon starts: with what was remembered."""
-    place.made = Watcher(place.config_file, environ={"HOME": str(place.root)}, state_dir=place.root / "state")
+    place.made = Watcher(
+        place.config_file,
+        dialect_options=OPTIONS,
+        environ={"HOME": str(place.root)},
+        state_dir=place.root / "state",
+    )
     place.made.load_now()
     return place.made
 
@@ -529,7 +537,7 @@ async def test_the_own_config_renamed_away_for_a_moment_is_no_removal(place):
 def test_a_config_that_never_was_usable_starts_nothing(place):
     place.save("a", file=place.root / ".claude.json")
     place.config_file.write_text("approval: {default: dney}")
-    watcher = Watcher(place.config_file, environ={"HOME": str(place.root)})
+    watcher = Watcher(place.config_file, dialect_options=OPTIONS, environ={"HOME": str(place.root)})
     watcher.load_now()
     assert watcher.desired.servers == ()
     assert "nothing of it is in force" in "\n".join(map(str, watcher.problems))
@@ -680,7 +688,12 @@ def test_problems_are_logged_once_each_and_never_with_values(place, caplog):
 
 def test_the_digest_key_is_kept_and_private(tmp_path, caplog):
     def digest_key():
-        return Watcher(tmp_path / "c", environ={"HOME": str(tmp_path)}, state_dir=tmp_path / "state")._key
+        return Watcher(
+            tmp_path / "c",
+            dialect_options=OPTIONS,
+            environ={"HOME": str(tmp_path)},
+            state_dir=tmp_path / "state",
+        )._key
 
     first = digest_key()
     assert digest_key() == first

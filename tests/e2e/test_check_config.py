@@ -7,6 +7,7 @@ import sys
 import yaml
 
 from toolsearchd.config.settings import load_settings
+from toolsearchd.dialects.registry import OPTIONS
 
 
 def check_config(tmp_path, text):
@@ -38,9 +39,9 @@ def test_a_good_config_is_printed_as_it_is_in_force(tmp_path):
     assert yaml.safe_load(done.stdout)["tools"]["tool_search"]["max_search_limit"] == 50
     assert "config.yaml:1:38: tools.tool_search.max_search_limit: warning: 900" in done.stderr
     assert "50 in force" in done.stderr
-    again, problems = load_settings(done.stdout, "printed")
+    again, problems = load_settings(done.stdout, "printed", OPTIONS)
     assert problems == []
-    assert again == load_settings(text, "f")[0]
+    assert again == load_settings(text, "f", OPTIONS)[0]
 
 
 def test_what_is_read_and_found_stands_first(tmp_path):

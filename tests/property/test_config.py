@@ -13,6 +13,7 @@ from toolsearchd.config.settings import Settings, load_settings
 from toolsearchd.config.settings_text import dump_settings
 from toolsearchd.config.sources import FORMATS
 from toolsearchd.config.tool_search import resolve_tool_search
+from toolsearchd.dialects.registry import OPTIONS
 
 CONTEXT = ExpandContext(environ={"SET": "secret-value"}, home="/home/me")
 KEY = b"k" * 32
@@ -69,10 +70,10 @@ def test_any_text_can_be_read(name, text):
 def test_any_config_is_in_force_or_says_why(value):
     for document in (value, {"servers": {"s": value}}, {"tools": {"tool_search": value}}, {"limits": value}):
         text = yaml.safe_dump(document, allow_unicode=False)
-        loaded, problems = load_settings(text, "f")
+        loaded, problems = load_settings(text, "f", OPTIONS)
         assert (loaded is None) == any(problem.level == "error" for problem in problems)
         if loaded is not None:
-            assert load_settings(dump_settings(loaded), "f")[0] == loaded
+            assert load_settings(dump_settings(loaded), "f", OPTIONS)[0] == loaded
 
 
 @settings(deadline=None)

@@ -10,6 +10,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
+from toolsearchd.dialects.registry import OPTIONS
 from toolsearchd.dispatch.policy import decide
 from toolsearchd.watching.watcher import Watcher
 
@@ -84,6 +85,7 @@ class World:
         self.made = Watcher(
             self.root / "config.yaml",
             environ={"HOME": str(self.root)},
+            dialect_options=OPTIONS,
             state_dir=self.root / "state",
             log_problems=False,
         )

@@ -15,6 +15,7 @@ from toolsearchd.catalog.model import Source
 from toolsearchd.config.expand import ExpandContext
 from toolsearchd.config.settings import load_settings
 from toolsearchd.config.sources import FORMATS
+from toolsearchd.dialects.registry import OPTIONS
 from toolsearchd.dispatch.arguments import prepare
 from toolsearchd.dispatch.hooks import HookAnswer, HookFault, read_answer
 from toolsearchd.errors import CODES, ToolsearchdError
@@ -131,7 +132,7 @@ SECTIONS = [
 @example({"approval": {"wait_s": float("nan")}, "journal": {"max_bytes": 10**400}})
 def test_a_config(value):
     for text in (json.dumps(value), yaml.safe_dump(value)):
-        settings, problems = load_settings(text, "f")
+        settings, problems = load_settings(text, "f", OPTIONS)
         assert (settings is None) == any(problem.level == "error" for problem in problems)
         in_a_frame({"problems": [str(problem) for problem in problems]})
 

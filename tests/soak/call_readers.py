@@ -34,11 +34,12 @@ def glob(text: str) -> object:
     ]
 
 
-@row("names", 64 * 1024, "catalog/naming.py", families={})
+@row("names", 64 * 1024, "catalog/naming.py", "dialects/hermes/names.py", families={})
 def names(text: str) -> object:
-    from toolsearchd.catalog.naming import door_name, hermes_name, hermes_v1_name, near_names, public_name
+    from toolsearchd.catalog.naming import door_name, mcp_name, near_names, public_name
+    from toolsearchd.dialects.hermes.names import hermes_v1_name
 
-    made = [make(text, text) for make in (public_name, door_name, hermes_name, hermes_v1_name)]
+    made = [make(text, text) for make in (public_name, door_name, mcp_name, hermes_v1_name)]
     return made, near_names(text, [*made, text, text[::-1], text[:-1]])
 
 
@@ -198,6 +199,7 @@ def hook(text: str) -> object:
     "index/text.py",
     "nfkc.py",
     "index/analyzer.py",
+    "dialects/hermes/analyzer.py",
     "dialects/openclaw/ranker.py",
     families=documents.SIGNS,
 )

@@ -6,6 +6,7 @@ import json
 
 from tests.soak import documents
 from tests.soak.reader_rows import CONTEXT, LIMITS, clean_utf8, row, utf8
+from toolsearchd.dialects.registry import OPTIONS
 
 EVERY_RULE = ("shell", "braces", "plain", "codex", "opencode", "editor", "hermes")
 
@@ -52,7 +53,7 @@ def claude_code(text: str) -> object:
 def yaml_config(text: str) -> object:
     from toolsearchd.config.settings import load_settings
 
-    return load_settings(text, "f")
+    return load_settings(text, "f", OPTIONS)
 
 
 MASKED = {
@@ -143,7 +144,7 @@ def entry_words(text: str) -> object:
 def size(text: str) -> object:
     from toolsearchd.config.settings import load_settings
 
-    return load_settings(json.dumps({"limits": {"line_bytes": text}, "journal": {text: 1}}), "f")
+    return load_settings(json.dumps({"limits": {"line_bytes": text}, "journal": {text: 1}}), "f", OPTIONS)
 
 
 @row(

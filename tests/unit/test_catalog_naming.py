@@ -12,15 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolsearchd.catalog.naming import (
-    Candidate,
-    door_name,
-    filter_tools,
-    hermes_name,
-    near_names,
-    public_name,
-    register_names,
-)
+from toolsearchd.catalog.naming import door_name, filter_tools, mcp_name, near_names, public_name
+from toolsearchd.dialects.hermes.names import Candidate, register_names
 
 CASES = [
     case
@@ -102,7 +95,7 @@ def test_raw_names_that_meet_are_all_dropped() -> None:
 def test_a_name_stays_with_its_first_owner() -> None:
     result = register_names([Candidate("a_b", "c"), Candidate("a.b", "c")])
     assert [(r.name, r.server) for r in result.registered] == [("mcp__a_b__c", "a_b")]
-    assert register_names([Candidate("s", "t")], {hermes_name("s", "t"): "other"}).registered == ()
+    assert register_names([Candidate("s", "t")], {mcp_name("s", "t"): "other"}).registered == ()
 
 
 def test_near_names() -> None:

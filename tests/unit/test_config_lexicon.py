@@ -16,7 +16,7 @@ from toolsearchd.config.tool_search import (
     resolve_tool_search,
 )
 from toolsearchd.config.word_list import MAX_LINES, parse_word_list
-from toolsearchd.dialects.registry import make_analyzer
+from toolsearchd.dialects.registry import OPTIONS, make_analyzer
 from toolsearchd.index.analyzer import LATIN_LANGUAGES
 from toolsearchd.index.lexicon import default_lexicon, own_lexicon
 
@@ -75,10 +75,10 @@ def test_the_lexicon_has_an_effective_value_and_warnings(given, effective, said)
 def test_warnings_have_a_place_and_the_effective_config_reads_back():
     lexicon = "    lexicon: {thesaurus: t, replace: thesaurus}"
     text = f"tools:\n  tool_search:\n    languages: [english, klingon]\n{lexicon}"
-    settings, problems = load_settings(text, "config.yaml")
+    settings, problems = load_settings(text, "config.yaml", OPTIONS)
     (problem,) = problems
     assert (problem.level, problem.line, problem.path) == ("warning", 3, "tools.tool_search.languages")
-    assert load_settings(dump_settings(settings), "printed") == (settings, [])
+    assert load_settings(dump_settings(settings), "printed", OPTIONS) == (settings, [])
 
 
 # --- files ----------------------------------------------------------------------------------------

@@ -8,12 +8,13 @@ import pytest
 from toolsearchd.config.settings import Settings, load_settings
 from toolsearchd.config.settings_text import dump_settings
 from toolsearchd.config.tool_search import resolve_connectors, resolve_tool_search
+from toolsearchd.dialects.registry import OPTIONS
 
 EXAMPLE = Path(__file__).parents[2] / "etc" / "config.yaml"
 
 
 def test_the_documented_file_is_the_defaults():
-    settings, problems = load_settings(EXAMPLE.read_text(), "config.yaml")
+    settings, problems = load_settings(EXAMPLE.read_text(), "config.yaml", OPTIONS)
     assert problems == []
     assert settings == Settings()
 
@@ -35,10 +36,10 @@ profiles: {p: {match: {client: "x*"}, servers: [a]}}
 approval: {rules: [{tool: "rm*", then: deny}]}
 limits: {line_bytes: 4MiB}
 """
-    settings, problems = load_settings(text, "f")
+    settings, problems = load_settings(text, "f", OPTIONS)
     assert problems == []
     assert settings.limits.line_bytes == 4 << 20
-    again, problems = load_settings(dump_settings(settings), "f")
+    again, problems = load_settings(dump_settings(settings), "f", OPTIONS)
     assert problems == []
     assert again == settings
 
@@ -79,7 +80,7 @@ limits: {line_bytes: 4MiB}
     ],
 )
 def test_errors_say_where_and_what(text, line, path, words):
-    settings, problems = load_settings(text, "config.yaml")
+    settings, problems = load_settings(text, "config.yaml", OPTIONS)
     assert settings is None
     (problem,) = problems
     assert (problem.level, problem.file, problem.path) == ("error", "config.yaml", path)
@@ -88,7 +89,9 @@ def test_errors_say_where_and_what(text, line, path, words):
 
 
 def test_odd_values_of_tool_search_are_warnings():
-    settings, problems = load_settings("tools:\n  tool_search:\n    threshold_pct: 250\n    colour: red", "f")
+    settings, problems = load_settings(
+        "tools:\n  tool_search:\n    threshold_pct: 250\n    colour: red", "f", OPTIONS
+    )
     assert settings is not None
     assert settings.tool_search.threshold_pct == 100.0
     assert [(p.level, p.line) for p in problems] == [("warning", 3), ("warning", 4)]
@@ -99,7 +102,7 @@ def test_yaml_that_multiplies_is_refused():
     bomb = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
         f"{chr(98 + n)}: &{chr(98 + n)} [{','.join(['*' + chr(97 + n)] * 9)}]\n" for n in range(8)
     )
-    settings, problems = load_settings(bomb, "f")
+    settings, problems = load_settings(bomb, "f", OPTIONS)
     assert settings is None
     assert problems[-1].level == "error"
 
@@ -139,7 +142,7 @@ def test_fit_is_ours():
     ],
 )
 def test_errors_have_line_and_column(text, place, path, words):
-    settings, problems = load_settings(text, "config.yaml")
+    settings, problems = load_settings(text, "config.yaml", OPTIONS)
     assert settings is None
     (problem,) = problems
     assert (problem.line, problem.column, problem.path) == (*place, path)
@@ -169,14 +172,14 @@ hooks: {pre_call: [{command: [a, b], match: {tool: x}, timeout_s: 1, on_error: o
 journal: {arguments: true, max_bytes: 1.5GiB, keep: 2}
 limits: {reconnect_delays_s: [1, 2], user_file_bytes: 5 MB}
 """
-    settings, problems = load_settings(text, "f")
+    settings, problems = load_settings(text, "f", OPTIONS)
     assert [problem.path for problem in problems] == ["servers.a.sharing"]
     assert list(settings.profiles) == ["second", "default"]
     assert settings.profiles["second"].enabled == "off" or settings.profiles["second"].enabled is False
     assert settings.journal.max_bytes == 3 << 29
     assert settings.limits.user_file_bytes == 5_000_000
     assert settings.limits.reconnect_delays_s == (1.0, 2.0)
-    again, problems = load_settings(dump_settings(settings), "f")
+    again, problems = load_settings(dump_settings(settings), "f", OPTIONS)
     assert again == settings
     assert [problem.path for problem in problems] == ["servers.a.sharing"]
 
@@ -190,7 +193,7 @@ limits: {reconnect_delays_s: [1, 2], user_file_bytes: 5 MB}
     ],
 )
 def test_what_has_no_effect_yet_is_said_with_its_place(text, place, words):
-    settings, (problem,) = load_settings(text, "f")
+    settings, (problem,) = load_settings(text, "f", OPTIONS)
     assert settings is not None
     assert (problem.level, problem.place) == ("warning", place)
     assert words in problem.message
@@ -200,7 +203,7 @@ def test_what_has_no_effect_yet_is_said_with_its_place(text, place, words):
     "text", ["servers: {a: {command: x, sharing: shared}}", "tools: {connectors: {gateways: {}}}"]
 )
 def test_what_holds_anyway_is_not_said(text):
-    assert load_settings(text, "f")[1] == []
+    assert load_settings(text, "f", OPTIONS)[1] == []
 
 
 def test_yaml_reads_what_was_written():
@@ -210,7 +213,7 @@ servers:
   on: {<<: *base, env: {WHEN: 2024-01-01, PORTS: 22:22, FLAG: yes, OFF: off}}
 """.replace("base: &base {command: x}\n", "")
     text = text.replace("servers:\n", "servers:\n  first: &base {command: x}\n")
-    settings, problems = load_settings(text, "f")
+    settings, problems = load_settings(text, "f", OPTIONS)
     assert problems == []
     assert settings.servers["on"]["command"] == "x"
     assert settings.servers["on"]["env"] == {
@@ -226,6 +229,6 @@ servers:
     ["[" * 100_000, "a: &a [*a]", "#" * (5 << 20), "a: " + "9" * 5000, "\x00", "? [a]\n: b", "--- a\n--- b"],
 )
 def test_no_yaml_gets_out_of_hand(text):
-    settings, problems = load_settings(text, "f")
+    settings, problems = load_settings(text, "f", OPTIONS)
     assert settings is None
     assert all(problem.level == "error" for problem in problems)

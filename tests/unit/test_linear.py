@@ -60,7 +60,7 @@ UNMEASURED = {
     "calls/journal.py": "names of its own files, of 255 bytes at most",
     "config/choices.py": "a message of the decoder, of one line",
     "live/findability.py": "globs that a person wrote, shown again",
-    "dialects/openclaw/options.py": "one address, matched once from its beginning",
+    "disclosure/local_model.py": "one address, matched once from its beginning",
     "ctl/demo.py": "what the daemon wrote",
     "ctl/installation.py": "a difference of two files, for a person who waits for it",
     "ctl/verbs/call.py": "a person's own words",

@@ -23,7 +23,9 @@ from tests.unit.openclaw_catalog import (
 from toolsearchd.config.settings import load_settings
 from toolsearchd.dialects.openclaw.dialect import catalog_of
 from toolsearchd.dialects.openclaw.directory import render_directory
-from toolsearchd.dialects.openclaw.options import is_local_model, read_options, resolve_options
+from toolsearchd.dialects.openclaw.options import read_options, resolve_options
+from toolsearchd.dialects.registry import OPTIONS
+from toolsearchd.disclosure.local_model import is_local_model
 from toolsearchd.disclosure.view import View
 
 # --- the directory --------------------------------------------------------------------------------
@@ -186,7 +188,7 @@ def test_the_third_generation_refuses_code_mode_by_name(section, path):
     assert (error.code, error.fields["path"]) == ("BAD_CONFIG", path)
     assert path in error.message
     profile = {"profiles": {"claw": {"dialect": "openclaw-g3", "options": options}}}
-    settings, problems = load_settings(json.dumps(profile), "config.yaml")
+    settings, problems = load_settings(json.dumps(profile), "config.yaml", OPTIONS)
     assert settings is None
     assert [problem.level for problem in problems] == ["error"]
     assert f"profiles.claw.options.{path}" in str(problems[0])
@@ -195,7 +197,7 @@ def test_the_third_generation_refuses_code_mode_by_name(section, path):
 def test_a_profile_s_unknown_options_are_warned_about():
     options = {"tools": {"toolSearch": {"mode": "tools", "limit": 3}, "web": {}}}
     profile = {"profiles": {"claw": {"dialect": "openclaw", "options": options}}}
-    settings, problems = load_settings(json.dumps(profile), "config.yaml")
+    settings, problems = load_settings(json.dumps(profile), "config.yaml", OPTIONS)
     assert settings is not None
     assert [problem.level for problem in problems] == ["warning", "warning"]
 

@@ -16,11 +16,12 @@ from toolsearchd.catalog.compile import compile_snapshot
 from toolsearchd.catalog.definition import decode_definition
 from toolsearchd.catalog.grant import Grant
 from toolsearchd.catalog.model import Source
-from toolsearchd.catalog.naming import Candidate, filter_tools, register_names
+from toolsearchd.catalog.naming import filter_tools
 from toolsearchd.catalog.snapshot import Snapshot
 from toolsearchd.config.expand import ExpandContext
 from toolsearchd.config.sources import FORMATS
 from toolsearchd.config.tool_search import resolve_tool_search
+from toolsearchd.dialects.hermes.names import Candidate, register_names
 from toolsearchd.dialects.registry import DIALECTS, make_analyzer
 from toolsearchd.dialects.views import make_view
 from toolsearchd.disclosure.budget import listing_budget

@@ -12,7 +12,7 @@ import numpy as np
 from pyroaring import BitMap
 
 from toolsearchd.catalog.model import Definition, Source, Tool
-from toolsearchd.catalog.naming import hermes_name, public_name
+from toolsearchd.catalog.naming import mcp_name, public_name
 from toolsearchd.catalog.snapshot import Snapshot, document_digest
 from toolsearchd.globs import matches_glob
 from toolsearchd.index.analyzer import Analyzer
@@ -288,7 +288,7 @@ def compile_snapshot(
 def document_of(source: Source, definition: Definition, analysed_bytes: int | None) -> IndexDocument:
     """What the index is told about a tool; `analysed_bytes` of each description, None: all."""
     top, nested = _properties(definition.input_schema, analysed_bytes)
-    exposed = definition.name if source.kind == "plugin" else hermes_name(source.name, definition.name)
+    exposed = definition.name if source.kind == "plugin" else mcp_name(source.name, definition.name)
     return IndexDocument(
         key=public_name_of(source, definition.name),
         name=definition.name,

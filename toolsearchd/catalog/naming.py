@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
-from typing import Literal, NamedTuple
 
 from toolsearchd.globs import matches_glob
 
@@ -21,7 +20,7 @@ DIGEST_CHARS = 10  # 40 bits
 PREFIX = "mcp__"
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
-_UNSAFE_HERMES = re.compile(r"[^A-Za-z0-9_]")
+_UNSAFE_IN_MCP = re.compile(r"[^A-Za-z0-9_]")
 _LOOKS_DIGESTED = re.compile(rf"_[0-9a-f]{{{DIGEST_CHARS}}}\Z")
 
 
@@ -50,72 +49,9 @@ def _name(prefix: str, server: str, tool: str, longest: int) -> str:
     return sys.intern(f"{safe}_{digest.hexdigest()[:DIGEST_CHARS]}")
 
 
-def hermes_name(server: str, tool: str) -> str:
-    """The reference's name: `mcp__<server>__<tool>`, every other character `_`, no length limit."""
-    return f"{PREFIX}{_UNSAFE_HERMES.sub('_', server)}__{_UNSAFE_HERMES.sub('_', tool)}"
-
-
-def hermes_v1_name(server: str, tool: str) -> str:
-    """The reference's name until mid-2026: single underscores, so that two pairs may meet in one."""
-    return f"mcp_{_UNSAFE_HERMES.sub('_', server)}_{_UNSAFE_HERMES.sub('_', tool)}"
-
-
-CandidateKind = Literal["native", "utility", "plugin"]
-
-
-class Candidate(NamedTuple):
-    """A tool that wants a name in the reference's map."""
-
-    server: str
-    tool: str
-    kind: CandidateKind = "native"
-    wanted: str = ""  # where another name than `hermes_name` is wanted
-
-
-class Registered(NamedTuple):
-    name: str
-    server: str
-    tool: str
-    kind: CandidateKind
-
-
-class Registration(NamedTuple):
-    registered: tuple[Registered, ...]
-    skipped: dict[str, str]  # "kind:tool" → shadowed_by_native | name_collision | owned_elsewhere
-
-
-def register_names(candidates: Iterable[Candidate], owned: Mapping[str, str] | None = None) -> Registration:
-    """The reference's name map for candidates in their order. `owned`: a name taken already → its server.
-
-    A generated utility yields to a native tool; raw names that meet after normalisation are all dropped; a
-    name that another source holds stays there.
-    """
-    owned = owned or {}
-    wanted: dict[str, list[Candidate]] = {}
-    for candidate in candidates:
-        name = candidate.wanted
-        if not name:
-            own = candidate.kind == "plugin"
-            name = candidate.tool if own else hermes_name(candidate.server, candidate.tool)
-        wanted.setdefault(name, []).append(candidate)
-    registered: list[Registered] = []
-    skipped: dict[str, str] = {}
-    owners: dict[str, str] = dict(owned)
-    for name, rivals in wanted.items():
-        first = owners.get(name, rivals[0].server)
-        for rival in rivals:
-            if rival.server != first:
-                skipped[f"{rival.kind}:{rival.tool}"] = "owned_elsewhere"
-        rivals = [rival for rival in rivals if rival.server == first]
-        natives = [rival for rival in rivals if rival.kind != "utility"]
-        if natives:
-            skipped.update((f"utility:{r.tool}", "shadowed_by_native") for r in rivals if r.kind == "utility")
-            rivals = natives
-        if len({rival.tool for rival in rivals}) > 1:
-            skipped.update((f"{rival.kind}:{rival.tool}", "name_collision") for rival in rivals)
-        elif rivals:
-            registered.append(Registered(name, rivals[0].server, rivals[0].tool, rivals[0].kind))
-    return Registration(tuple(registered), skipped)
+def mcp_name(server: str, tool: str) -> str:
+    """`mcp__<server>__<tool>`, every other character `_`, no length limit: two pairs may meet in one."""
+    return f"{PREFIX}{_UNSAFE_IN_MCP.sub('_', server)}__{_UNSAFE_IN_MCP.sub('_', tool)}"
 
 
 def keeps(tool: str, include: Sequence[str] | None, exclude: Sequence[str] = ()) -> bool:

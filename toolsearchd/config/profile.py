@@ -9,7 +9,6 @@ import msgspec
 
 from toolsearchd.config.section import Count, Section, Then
 from toolsearchd.config.tool_search import ToolSearch, Warnings, overridden, with_presets
-from toolsearchd.dialects.openclaw.options import generation_of
 from toolsearchd.globs import matches_glob
 
 
@@ -20,7 +19,8 @@ class Match(Section, frozen=True, kw_only=True):
 class Profile(Section, frozen=True, kw_only=True):
     """`servers`, `tools` and `pins` are globs.
 
-    `options` are keys of `tools.tool_search`, for it alone; under OpenClaw's dialects, keys of that system.
+    `options` are keys of `tools.tool_search`, for it alone; under a dialect with options of its own, that
+    system's.
     """
 
     match: Match | None = None
@@ -41,15 +41,20 @@ class Profile(Section, frozen=True, kw_only=True):
         globs = self.match.client
         return any(matches_glob(client, glob) for glob in ((globs,) if isinstance(globs, str) else globs))
 
-    def tool_search(self, base: ToolSearch) -> tuple[ToolSearch, Warnings]:
-        """The settings of tool search under this profile: its `options`, then its `enabled`."""
-        section = {} if generation_of(self.dialect) else dict(self.options)
+    def tool_search(self, base: ToolSearch, *, is_foreign: bool = False) -> tuple[ToolSearch, Warnings]:
+        """The settings of tool search under this profile: its `options`, then its `enabled`.
+
+        `is_foreign`: its dialect reads the options.
+        """
+        section = {} if is_foreign else dict(self.options)
         if self.enabled is not None:
             section["enabled"] = self.enabled
         return overridden(base, section)
 
 
-def settings_under(base: ToolSearch, presets: Mapping[str, Any], profile: Profile | None) -> ToolSearch:
+def settings_under(
+    base: ToolSearch, presets: Mapping[str, Any], profile: Profile | None, *, is_foreign: bool = False
+) -> ToolSearch:
     """What is in force: the config's, under a dialect's own defaults, under what a profile says."""
     settings = with_presets(base, presets)
-    return settings if profile is None else profile.tool_search(settings)[0]
+    return settings if profile is None else profile.tool_search(settings, is_foreign=is_foreign)[0]

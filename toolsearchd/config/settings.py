@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from toolsearchd.config.choices import with_choices
+from toolsearchd.config.dialect_options import DialectOptionsByName
 from toolsearchd.config.document import ConfigDocument, Path, problem_at
 from toolsearchd.config.entry import LEFT_OUT, EntryReader
 from toolsearchd.config.expand import ExpandContext
@@ -29,7 +30,6 @@ from toolsearchd.config.tool_search import (
     resolve_connectors,
     resolve_tool_search,
 )
-from toolsearchd.dialects.openclaw.options import generation_of, refused_option, unknown_options
 from toolsearchd.limits import Limits
 
 
@@ -127,7 +127,9 @@ _LARGEST = 1 << 32  # of any limit: memory and clocks know larger ones no more t
 _TOP = ("tools", "sources", "servers", "environment", "profiles", "approval", "hooks", "journal", "limits")
 
 
-def load_settings(text: str, file: str) -> tuple[Settings | None, list[Problem]]:
+def load_settings(
+    text: str, file: str, dialect_options: DialectOptionsByName
+) -> tuple[Settings | None, list[Problem]]:
     """The settings of a config text, None where an error keeps it out of force; and every problem."""
     if not text:  # there is no file: PyYAML takes a tenth of a start
         return Settings(), []
@@ -136,14 +138,15 @@ def load_settings(text: str, file: str) -> tuple[Settings | None, list[Problem]]
     document = parse_yaml(text, file)
     if not document.is_readable:
         return None, document.problems
-    loader = _Loader(document, file)
+    loader = _Loader(document, file, dialect_options)
     settings = loader.load(document.value)
     failed = any(problem.level == "error" for problem in loader.problems)
     return (None if failed else settings), loader.problems
 
 
 class _Loader:
-    def __init__(self, document: ConfigDocument, file: str) -> None:
+    def __init__(self, document: ConfigDocument, file: str, dialect_options: DialectOptionsByName) -> None:
+        self._dialect_options = dialect_options
         self._document = document
         self._file = file
         self.problems: list[Problem] = list(document.problems)
@@ -253,12 +256,13 @@ class _Loader:
         path = ("profiles", name)
         profile = self._converted(value, path, Profile, Profile())
         assert isinstance(profile, Profile)
-        _, odd = profile.tool_search(ToolSearch())
+        foreign = self._dialect_options.get(profile.dialect or "")
+        _, odd = profile.tool_search(ToolSearch(), is_foreign=foreign is not None)
         self._warn_all((*path, "options"), odd)
-        if (generation := generation_of(profile.dialect)) is not None:
-            for key in unknown_options(profile.options):
+        if foreign is not None:
+            for key in foreign.unknown(profile.options):
                 self._warn("unknown key; it is ignored", (*path, "options", *key))
-            if (refused := refused_option(profile.options, generation)) is not None:
+            if (refused := foreign.refused(profile.options)) is not None:
                 self._error(refused[1], (*path, "options", *refused[0]))
         return profile
 

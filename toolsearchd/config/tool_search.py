@@ -17,7 +17,7 @@ from toolsearchd.globs import matches_glob
 _SERVER_CHARS = 512  # of a glob in which a slash may end the server's part
 Enabled = Literal["auto", "on", "off", "fit"]
 Tri = Literal["auto", "on", "off"]
-Ranker = Literal["default", "hermes", "hermes-v1", "openclaw"]  # the last by its dialects alone
+RANKERS = ("default", "hermes", "hermes-v1")  # that a person may choose; more are of their dialects alone
 
 LANGUAGES = (
     *("basque", "catalan", "czech", "danish", "dutch", "english", "esperanto", "estonian", "finnish"),
@@ -56,7 +56,7 @@ class ToolSearch(msgspec.Struct, frozen=True, kw_only=True):
     max_search_limit: int = 25
     listing: Tri = "auto"
     listing_max_tokens: int = 4000
-    ranker: Ranker = "default"
+    ranker: str = "default"
     languages: tuple[str, ...] = ("english",)
     lexicon: LexiconFiles = LexiconFiles()
     aliases: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
@@ -218,10 +218,10 @@ class _Resolver:
 
     def _ranker(self) -> Any:
         value = self._section.get("ranker", self._base.ranker)
-        if value in ("default", "hermes", "hermes-v1"):
+        if value in RANKERS:
             return value
         in_force = self._base.ranker
-        self._warn("ranker", f"{_shown(value)} is none of default, hermes, hermes-v1; {in_force} in force")
+        self._warn("ranker", f"{_shown(value)} is none of {', '.join(RANKERS)}; {in_force} in force")
         return in_force
 
     def _languages(self) -> tuple[str, ...]:

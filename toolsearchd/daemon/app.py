@@ -35,7 +35,7 @@ from toolsearchd.daemon.orphans import Orphans
 from toolsearchd.daemon.restart import RestartNeeded
 from toolsearchd.dialects.disclosures import disclosure_in
 from toolsearchd.dialects.precedence import check_disclosure
-from toolsearchd.dialects.registry import MODULES
+from toolsearchd.dialects.registry import MODULES, OPTIONS
 from toolsearchd.doors.mcp import McpDoor
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.index.lexicon import default_lexicon
@@ -101,7 +101,9 @@ class Daemon:
             self.runtime_dir, Claim(places.state_dir, "state directory"), self._yield_to
         )
         self.place_keeper.claim()  # before anything of the state directory is read or written
-        self.watcher = watcher = Watcher(places.config_file, environ=environ, state_dir=places.state_dir)
+        self.watcher = watcher = Watcher(
+            places.config_file, environ=environ, dialect_options=OPTIONS, state_dir=places.state_dir
+        )
         watcher.load_now()
         wanted = watcher.settings.limits
         limits, self._scarce = descriptors.fit(wanted, descriptors.raise_soft_limit(wanted))

@@ -6,4 +6,4 @@ import msgspec
 
 from toolsearchd.dialects.default import DEFAULT
 
-DIRECT = msgspec.structs.replace(DEFAULT, name="direct", bridges=False)
+DIRECT = msgspec.structs.replace(DEFAULT, name="direct", activation="never")

@@ -9,6 +9,7 @@ import importlib
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
+from toolsearchd.config.dialect_options import DialectOptions
 from toolsearchd.dialects.base import Dialect
 from toolsearchd.index.analyzer import Analyzer
 from toolsearchd.index.ranking import Ranking
@@ -61,6 +62,9 @@ _RANKINGS = {  # those of the index, and the dialects' own
     "openclaw": "dialects.openclaw.ranker.OPENCLAW",
 }
 
+_OPTIONS = dict.fromkeys(  # whose profiles' options have a shape of their own
+    ("openclaw", "openclaw-g1", "openclaw-g2", "openclaw-g3"), "dialects.openclaw.options.OPTIONS"
+)
 
 T = TypeVar("T")
 
@@ -92,6 +96,7 @@ class _Loaded(Mapping[str, T]):
 
 DIALECTS: Mapping[str, Dialect] = _Loaded(_DIALECTS)
 RANKINGS: Mapping[str, Ranking] = _Loaded(_RANKINGS)
+OPTIONS: Mapping[str, DialectOptions] = _Loaded(_OPTIONS)
 
 
 def make_analyzer(ranker: str, options: Mapping[str, Any] | None = None) -> Analyzer:

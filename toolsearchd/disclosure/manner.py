@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -23,13 +23,15 @@ class Manner(msgspec.Struct, frozen=True, kw_only=True):
     max_queries: int | None = None  # of its own; `View.max_queries` has what holds
     max_names: int | None = None
     items_as_text: bool = False  # see `requests.parse_queries`
-    exact_names: bool = False  # describe and call take the exact name and no other form
+    keepers: Callable[[Iterable[tuple[str, Tool]]], Mapping[str, Tool]] | None = None
+    """Names of its own, of which describe and call take no other form; where two tools meet in one, this says
+    whose it is. None: all forms of the public names are taken."""
     count_by_chars: bool = False  # ceil(characters / 4), and the reference's rule for listings
     shows_near: bool = True  # replies carry `near`, `unknown`, `absent_product` and `repeat`
-    bridges: bool = True  # False: every tool is shown directly
     bridges_nothing: bool = True  # a bridge stands while granted servers are still to come
-    activation: Literal["any", "threshold"] = "any"
-    """Does any tool that may hide raise the bridge, or only schemas of `threshold_pct` of the context?"""
+    activation: Literal["any", "threshold", "never"] = "any"
+    """Does any tool that may hide raise the bridge, or only schemas of `threshold_pct` of the context?
+    `never`: every tool is shown directly."""
     texts: BridgeTexts = TEXTS
     prepare_of: Callable[[View], Iterator[None]] | None = None
     """What its first search needs, in small steps; driven before the view is assembled."""
@@ -39,3 +41,11 @@ class Manner(msgspec.Struct, frozen=True, kw_only=True):
     """Its own listing, from the view and the context length; None: the daemon's, within the budget."""
     bridge_of: Callable[[View, Listing, bool], list[dict[str, Any]]] | None = None
     """Its own bridge tools, from the view, the listing and whether that is handed apart; None: the three."""
+
+    @property
+    def bridges(self) -> bool:
+        return self.activation != "never"
+
+    @property
+    def exact_names(self) -> bool:
+        return self.keepers is not None

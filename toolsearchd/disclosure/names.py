@@ -7,7 +7,7 @@ from functools import cached_property
 
 from toolsearchd.catalog.grant import Grant
 from toolsearchd.catalog.model import Tool
-from toolsearchd.catalog.naming import Candidate, near_names, register_names
+from toolsearchd.catalog.naming import near_names
 from toolsearchd.catalog.snapshot import Snapshot
 from toolsearchd.disclosure.manner import Manner
 from toolsearchd.index.ranking import DEFAULT
@@ -73,14 +73,9 @@ class Names:
         docs = {self.name_of(tool): by_public[tool.public_name] for tool in tools}
         if len(docs) == len(tools):
             return docs
-        own = {(tool.server, tool.name): by_public[tool.public_name] for tool in tools}
-        kept = register_names(
-            Candidate(
-                tool.server, tool.name, "plugin" if tool.kind == "plugin" else "native", self.name_of(tool)
-            )
-            for tool in tools
-        )
-        docs = {one.name: own[one.server, one.tool] for one in kept.registered}
-        for doc in set(own.values()) - set(docs.values()):
+        assert self._dialect.keepers is not None
+        kept = self._dialect.keepers((self.name_of(tool), tool) for tool in tools)
+        docs = {name: by_public[tool.public_name] for name, tool in kept.items()}
+        for doc in {by_public[tool.public_name] for tool in tools} - set(docs.values()):
             self.mask.discard(doc)
         return docs

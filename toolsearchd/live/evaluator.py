@@ -19,7 +19,7 @@ from toolsearchd.catalog.grant import Grant
 from toolsearchd.config.profile import settings_under
 from toolsearchd.config.settings import Settings
 from toolsearchd.config.tool_search import ToolSearch
-from toolsearchd.dialects.registry import DIALECTS
+from toolsearchd.dialects.registry import DIALECTS, OPTIONS
 from toolsearchd.dialects.views import make_view, ranker_of
 from toolsearchd.disclosure.listing_steps import Count
 from toolsearchd.disclosure.texts import OwnTexts, ToolTexts
@@ -287,7 +287,12 @@ class Evaluator:
         found = self._resolved.get(of)
         if found is None:
             dialect = DIALECTS[key.dialect]
-            found = settings_under(settings.tool_search, dialect.presets, profile)
+            found = settings_under(
+                settings.tool_search,
+                dialect.presets,
+                profile,
+                is_foreign=profile is not None and profile.dialect in OPTIONS,
+            )
             if dialect.settings_of is not None:
                 found = dialect.settings_of(found, profile, key.local_model)
             self._resolved[of] = found

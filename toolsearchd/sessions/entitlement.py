@@ -9,9 +9,9 @@ import msgspec
 
 from toolsearchd.catalog.grant import ALL, Grant
 from toolsearchd.config.profile import Profile
-from toolsearchd.dialects.openclaw.options import is_local_model
 from toolsearchd.dialects.precedence import TierChoice, choose
 from toolsearchd.dialects.registry import DIALECTS
+from toolsearchd.disclosure.local_model import is_local_model
 from toolsearchd.disclosure.manifest import Manifest, Model
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits

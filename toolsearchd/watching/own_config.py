@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from toolsearchd.config.dialect_options import DialectOptionsByName
 from toolsearchd.config.model import MEND, Problem
 from toolsearchd.config.settings import Settings, load_settings
 from toolsearchd.disclosure.sanitise import excerpt
@@ -24,7 +25,10 @@ _MESSAGE_CHARS = 1_000  # of a problem, in a refusal: a model reads it
 class OwnConfig:
     """`look`, then `settings`. `memory`: of earlier runs, None where nothing is remembered."""
 
-    def __init__(self, path: Path, memory: ConfigMemory | None) -> None:
+    def __init__(
+        self, path: Path, memory: ConfigMemory | None, dialect_options: DialectOptionsByName
+    ) -> None:
+        self._dialect_options = dialect_options
         self._memory = memory
         self.file: WatchedFile[Settings] = WatchedFile(path, Settings(), wanted=False)
         self.file.instead = _REFUSED
@@ -76,7 +80,7 @@ class OwnConfig:
         return ToolsearchdError("BAD_CONFIG", f"nothing is called without the config: {what}{mend}")
 
     def _parse(self, text: str) -> tuple[Settings | None, tuple[Problem, ...]]:
-        settings, problems = load_settings(text, str(self.file.path))
+        settings, problems = load_settings(text, str(self.file.path), self._dialect_options)
         return settings, tuple(problems)
 
     def _keep(self, word: Word) -> None:

@@ -19,6 +19,7 @@ from typing import Any
 
 import trio
 
+from toolsearchd.config.dialect_options import DialectOptionsByName
 from toolsearchd.config.document import problem_at
 from toolsearchd.config.environment import parse_environment
 from toolsearchd.config.expand import ExpandContext
@@ -56,6 +57,7 @@ class Watcher:
         config_file: Path,
         *,
         environ: Mapping[str, str],
+        dialect_options: DialectOptionsByName,
         state_dir: Path | None = None,
         memory: ConfigMemory | None = None,
         log_problems: bool = True,
@@ -68,7 +70,7 @@ class Watcher:
         self._home = environ.get("HOME") or str(Path("~").expanduser())
         self._config_home = environ.get("XDG_CONFIG_HOME") or f"{self._home}/.config"
         self._key = digest_key(state_dir) if state_dir is not None else secrets.token_bytes(_KEY_BYTES)
-        self._config = OwnConfig(config_file, memory)
+        self._config = OwnConfig(config_file, memory, dialect_options)
         self._environment: WatchedFile[dict[str, str]] | None = None
         self._sources: dict[tuple[str, str], ClientFile] = {}
         self._words = WordFiles()
@@ -373,13 +375,17 @@ def _format(source: SourceFile, path: Path) -> Format | None:
     return format_of(str(path)) if source.format == "auto" else FORMATS.get(source.format)
 
 
-def check_config(config_file: Path, state_dir: Path) -> tuple[str, list[Problem]]:
+def check_config(
+    config_file: Path, state_dir: Path, dialect_options: DialectOptionsByName
+) -> tuple[str, list[Problem]]:
     """The effective config as YAML, before it as comments what was read and the servers found, and each
     problem, of the sources too. Writes nothing."""
     from toolsearchd.config.settings_text import dump_settings  # with PyYAML; the daemon itself writes none
 
     memory = ConfigMemory(state_dir, config_file, keeps=False)
-    watcher = Watcher(config_file, environ=os.environ, memory=memory, log_problems=False)
+    watcher = Watcher(
+        config_file, environ=os.environ, dialect_options=dialect_options, memory=memory, log_problems=False
+    )
     watcher.load_now()
     absent = "" if config_file.exists() or watcher.refusal() else ": not there, every key has its default"
     sources = (f"source {file.file} ({file.format}): {file.servers}" for file in watcher.files())

@@ -7,8 +7,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from toolsearchd.catalog.model import Tool
-from toolsearchd.catalog.naming import hermes_name
+from toolsearchd.catalog.naming import mcp_name
 from toolsearchd.dialects.base import Dialect, Interpreter
+from toolsearchd.dialects.hermes.names import keepers
 from toolsearchd.dialects.hermes.routing import check_name
 from toolsearchd.dialects.hermes.rules import HermesRules
 from toolsearchd.disclosure.bridge import TEXTS, BridgeTexts
@@ -16,7 +17,7 @@ from toolsearchd.disclosure.bridge import TEXTS, BridgeTexts
 if TYPE_CHECKING:
     from toolsearchd.disclosure.view import View
 
-_mcp_name = lru_cache(maxsize=32 * 1024)(hermes_name)  # every view asks for every name
+_mcp_name = lru_cache(maxsize=32 * 1024)(mcp_name)  # every view asks for every name
 
 
 class HermesInterpreter(Interpreter):
@@ -44,7 +45,7 @@ HERMES = Dialect(
     rules=HermesRules(),
     items_as_text=True,
     interpreter=HermesInterpreter,
-    exact_names=True,
+    keepers=keepers,
     count_by_chars=True,
     reevaluates=True,
     shows_near=False,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from toolsearchd.catalog.model import Tool
-from toolsearchd.catalog.naming import hermes_v1_name
 from toolsearchd.dialects.hermes.dialect import HERMES, HermesInterpreter
+from toolsearchd.dialects.hermes.names import hermes_v1_name
 from toolsearchd.dialects.hermes.rules import HermesV1Rules
 from toolsearchd.disclosure.bridge import (
     CALL,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Literal
 
 import msgspec
 
+from toolsearchd.config.dialect_options import DialectOptions
 from toolsearchd.errors import ToolsearchdError
 
 Generation = Literal["g1", "g2", "g3"]
@@ -24,9 +25,6 @@ _MODES: tuple[Mode, ...] = ("code", "tools", "directory")
 MOST_MATCHES = 50  # whatever maxSearchLimit says
 _DEFAULT_MOST, _DEFAULT_LIMIT = 20, 8
 _LOCAL_MOST, _LOCAL_LIMIT = 10, 5  # of models that run on this machine: they are small
-_LOCAL_PROVIDERS = ("ollama", "lmstudio", "lm-studio")
-_LOOPBACK = re.compile(r"(?:localhost|127\.\d+\.\d+\.\d+|\[::1\]|::1|0\.0\.0\.0)", re.IGNORECASE)
-_HOST = re.compile(r"^[a-z][a-z0-9+.-]*://(?:[^/@]*@)?(\[[^\]]*\]|[^/:?#]*)", re.IGNORECASE)
 _DEFAULT_CODE_MS = 10_000
 
 
@@ -38,14 +36,6 @@ class OpenclawOptions(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
     search_default_limit: int
     max_search_limit: int
     code_timeout_ms: int = _DEFAULT_CODE_MS
-
-
-def is_local_model(provider: str, model: str, base_url: str) -> bool:
-    """Does this machine serve the model? The address says so; without one, the provider's name."""
-    if base_url:
-        host = _HOST.match(base_url)
-        return host is not None and _LOOPBACK.fullmatch(host[1]) is not None
-    return (provider or model.partition("/")[0]).strip().lower() in _LOCAL_PROVIDERS
 
 
 def resolve_options(
@@ -90,11 +80,6 @@ def read_options(options: Mapping[str, Any], local: bool, *, generation: Generat
     found = msgspec.to_builtins(resolve_options(options, generation, local=local))
     assert isinstance(found, dict)
     return found
-
-
-def generation_of(dialect: str | None) -> Generation | None:
-    """The generation that a dialect's name means; None for the dialects of other systems."""
-    return DIALECT_GENERATIONS.get(dialect or "")
 
 
 def unknown_options(options: Mapping[str, Any]) -> list[tuple[str, ...]]:
@@ -153,3 +138,9 @@ def _flag(section: Mapping[str, Any], default: bool) -> bool:
 
 def _mode(value: object, default: Mode) -> Mode:
     return next((mode for mode in _MODES if mode == value), default)
+
+
+OPTIONS = tuple(
+    DialectOptions(name=name, unknown=unknown_options, refused=partial(refused_option, generation=generation))
+    for name, generation in DIALECT_GENERATIONS.items()
+)
