@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from toolsearchd.catalog.snapshot import Snapshot
 
 ALL = ("*",)
+Mask = BitMap  # doc ids of granted tools
 
 
 class Grant(msgspec.Struct, frozen=True, kw_only=True):

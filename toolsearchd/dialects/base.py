@@ -12,8 +12,8 @@ from toolsearchd.config.profile import Profile
 from toolsearchd.config.tool_search import ToolSearch
 from toolsearchd.disclosure.bridge import CALL, DESCRIBE, SEARCH
 from toolsearchd.disclosure.bridge_answers import BridgeAnswer, BridgeCalls, Verb, own_result, results
-from toolsearchd.disclosure.manner import Manner
 from toolsearchd.disclosure.own_tools import OwnTools, sort_own_tools
+from toolsearchd.disclosure.seen import Manner
 from toolsearchd.dispatch.rules import RULES, Rules
 from toolsearchd.limits import Limits
 

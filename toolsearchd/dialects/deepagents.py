@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
-from weakref import WeakKeyDictionary
 
 import msgspec
 
@@ -21,6 +20,7 @@ from toolsearchd.disclosure.bridge_answers import BridgeAnswer, Verb
 from toolsearchd.disclosure.listing import NO_LISTING, Listing
 from toolsearchd.disclosure.own_tools import OwnTools, sort_own_tools
 from toolsearchd.disclosure.sanitise import clean, plain_line
+from toolsearchd.disclosure.seen import Seen
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 
@@ -172,27 +172,30 @@ def _query(args: Mapping[str, Any]) -> str:
     return query
 
 
-_folded: WeakKeyDictionary[View, list[tuple[str, str, Tool]]] = WeakKeyDictionary()
+class Folded:
+    """What every search reads: (name, description, tool) of the eligible tools, both folded, by name."""
 
+    def __init__(self, seen: Seen) -> None:
+        self._tools = seen.tools_by_name
+        self._visible = CORE | {seen.name_of(tool) for tool in seen.pinned}
+        self._entries: list[tuple[str, str, Tool]] | None = None
 
-def _prepare(view: View) -> Iterator[None]:
-    """Makes `_catalog`, a tool a step."""
-    if view in _folded:
-        return
-    visible = CORE | {view.name_of(tool) for tool in view.pinned}
-    found = []
-    for name, tool in sorted(view.tools_by_name.items()):
-        if name not in visible and is_eligible_name(name):
-            found.append((name.casefold(), clean(tool.definition.description).casefold(), tool))
-            yield
-    _folded[view] = found
+    def prepare(self) -> Iterator[None]:
+        """Makes them, a tool a step; what was made stays."""
+        if self._entries is not None:
+            return
+        entries = []
+        for name, tool in sorted(self._tools.items()):
+            if name not in self._visible and is_eligible_name(name):
+                entries.append((name.casefold(), clean(tool.definition.description).casefold(), tool))
+                yield
+        self._entries = entries
 
-
-def _catalog(view: View) -> list[tuple[str, str, Tool]]:
-    """(name, description, tool), both folded, by name: made once per view, as every search reads it all."""
-    for _ in _prepare(view):
-        pass
-    return _folded[view]
+    def entries(self) -> list[tuple[str, str, Tool]]:
+        for _ in self.prepare():
+            pass
+        assert self._entries is not None
+        return self._entries
 
 
 def _matches(view: View, query: str) -> Iterator[Tool]:
@@ -200,7 +203,7 @@ def _matches(view: View, query: str) -> Iterator[Tool]:
     wanted = query.strip().casefold()
     if not wanted:
         return
-    for name, description, tool in _catalog(view):
+    for name, description, tool in view.seen.derived.entries():
         if (wanted in name or wanted in description) and _is_eligible_schema(view, tool):
             yield tool
 
@@ -267,14 +270,14 @@ def bounded(text: str) -> str:
     return data[: TEXT_BYTES - len(_CUT.encode())].decode("utf-8", "ignore") + _CUT
 
 
-def _bridge(view: View, _shown: Listing, separate: bool) -> list[dict[str, Any]]:
+def _bridge(seen: Seen, _shown: Listing, separate: bool) -> list[dict[str, Any]]:
     text = {"type": "string", "maxLength": QUERY_CHARS}
     description = (
         "Find tools that are not loaded. The query is looked for, as a whole and in any case, in names and "
         f"descriptions: one keyword is best. Up to {PAGE} tools found become available at the next step."
     )
     if not separate:
-        description += f"\n{hidden_count(view.deferred_count)}"
+        description += f"\n{hidden_count(seen.deferred_count)}"
     return [bridge_tool(SEARCH_TOOLS, description, required="query", query=text)]
 
 
@@ -284,7 +287,7 @@ DEEPAGENTS = msgspec.structs.replace(
     reevaluates=True,
     shows_near=False,
     bridges_nothing=False,
-    prepare_of=_prepare,
+    derive=Folded,
     listing_of=lambda _view, _context: NO_LISTING,
     bridge_of=_bridge,
     interpreter=DeepAgentsInterpreter,

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 
 from toolsearchd.catalog.grant import Grant
 from toolsearchd.catalog.model import Tool
 from toolsearchd.catalog.naming import near_names
 from toolsearchd.catalog.snapshot import Snapshot
-from toolsearchd.disclosure.manner import Manner
 from toolsearchd.index.ranking import DEFAULT
 from toolsearchd.index.searcher import Searcher
+
+NameOf = Callable[[Tool], str]
+Keepers = Callable[[Iterable[tuple[str, Tool]]], Mapping[str, Tool]]
 
 LONGEST_NAME = 256  # of a name that came, as far as near ones are looked for
 _NEAR_CANDIDATES = 12  # spelling is compared for so many: half a millisecond
@@ -26,14 +29,13 @@ class Names:
     and a tool without a name does not exist there.
     """
 
-    def __init__(self, snapshot: Snapshot, grant: Grant, dialect: Manner) -> None:
+    def __init__(self, snapshot: Snapshot, grant: Grant, name_of: NameOf, keepers: Keepers | None) -> None:
+        """`keepers`: names are exact, and this says whose one is that two tools meet in."""
         self._snapshot = snapshot
-        self._dialect = dialect
+        self.name_of = name_of
+        self._keepers = keepers
         self.mask = grant.mask(snapshot)
-        self._docs = self._registered() if dialect.exact_names else {}
-
-    def name_of(self, tool: Tool) -> str:
-        return self._dialect.name_of(tool)
+        self._docs = {} if keepers is None else self._registered(keepers)
 
     def exact(self, name: str) -> int | None:
         """The doc id of the tool that is shown under this name, or whose public name it is."""
@@ -42,7 +44,7 @@ class Names:
 
     def resolve(self, name: str) -> int | None:
         """The doc id that a person or a model means; in an exact dialect, the exact name only."""
-        if self._dialect.exact_names:
+        if self._keepers is not None:
             return self._docs.get(name)
         return self._snapshot.resolve(name, self.mask)
 
@@ -67,14 +69,13 @@ class Names:
         # Only the default ranker forgives spelling; its index is always there.
         return self._snapshot.searcher(DEFAULT, self.mask)
 
-    def _registered(self) -> dict[str, int]:
+    def _registered(self, keepers: Keepers) -> dict[str, int]:
         """name → doc id, and the mask without those that have none."""
         by_public, tools = self._snapshot.by_public, list(self._snapshot.iter_tools(self.mask))
         docs = {self.name_of(tool): by_public[tool.public_name] for tool in tools}
         if len(docs) == len(tools):
             return docs
-        assert self._dialect.keepers is not None
-        kept = self._dialect.keepers((self.name_of(tool), tool) for tool in tools)
+        kept = keepers((self.name_of(tool), tool) for tool in tools)
         docs = {name: by_public[tool.public_name] for name, tool in kept.items()}
         for doc in {by_public[tool.public_name] for tool in tools} - set(docs.values()):
             self.mask.discard(doc)

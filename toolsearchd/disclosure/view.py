@@ -13,18 +13,18 @@ from typing import Any
 
 import msgspec
 
-from toolsearchd.catalog.grant import Grant, matches_tool
+from toolsearchd.catalog.grant import Grant
 from toolsearchd.catalog.model import Source, Tool
 from toolsearchd.catalog.snapshot import Snapshot
 from toolsearchd.config.tool_search import ToolSearch
 from toolsearchd.disclosure import listing as listings
-from toolsearchd.disclosure.bridge import bridge_tools, function, search_description
+from toolsearchd.disclosure.bridge import bridge_tools, search_description
 from toolsearchd.disclosure.budget import listing_budget
 from toolsearchd.disclosure.history import SearchHistory
 from toolsearchd.disclosure.listing_steps import Count
-from toolsearchd.disclosure.manner import Manner
 from toolsearchd.disclosure.names import Names
 from toolsearchd.disclosure.sanitise import clipped, plain_line
+from toolsearchd.disclosure.seen import Manner, Seen
 from toolsearchd.disclosure.texts import ToolTexts
 from toolsearchd.disclosure.tiers import fit_tokens, no_bridge_because, threshold_tokens, tier_of
 from toolsearchd.disclosure.view_listing import ViewListing
@@ -71,22 +71,28 @@ class View:
 
         `texts`: shared by the views of successive snapshots, so that what did not change costs nothing.
         """
-        self.snapshot = snapshot
-        self.grant = grant
-        self.dialect = dialect
-        self.settings = settings
-        self.lexicon = lexicon
-        self._pins = pins
-        self._ranking = ranking
-        self.limits = limits
-        self._texts = texts or ToolTexts()
-        self._texts.trim(len(snapshot))
+        texts = texts or ToolTexts()
+        texts.trim(len(snapshot))
+        self.seen = Seen(
+            snapshot=snapshot,
+            grant=grant,
+            dialect=dialect,
+            settings=settings,
+            limits=limits,
+            ranking=ranking,
+            names=Names(snapshot, grant, dialect.name_of, dialect.keepers),
+            texts=texts,
+            pins=pins,
+            lexicon=lexicon,
+        )
+        self.snapshot, self.grant, self.dialect = snapshot, grant, dialect
+        self.settings, self.limits, self.lexicon = settings, limits, lexicon
+        self.mask = self.seen.mask
+        self._texts = texts
         self._is_search_prepared = False
-        self._names = Names(snapshot, grant, dialect)
-        self.mask = self._names.mask
-        self._replies = ViewReplies(self, self._texts)
-        self._schemas = ViewSchemas(self)
-        self._listing = ViewListing(self, self._texts)
+        self._replies = ViewReplies(self.seen)
+        self._schemas = ViewSchemas(self.seen)
+        self._listing = ViewListing(self.seen)
 
     def prepare(self) -> Iterator[None]:
         """The first `assemble`'s work, in steps of a tool or a server, to be driven to its end."""
@@ -98,73 +104,48 @@ class View:
                 yield
         if self._bridges and self.dialect.activation == "threshold":
             yield from self._schemas.weigh()
-        if self._bridges and self.dialect.prepare_of is not None:
-            yield from self.dialect.prepare_of(self)
+        if self._bridges and self.seen.derived is not None:
+            yield from self.seen.derived.prepare()
 
     # --- the granted tools ----------------------------------------------------------------------------
 
     def __len__(self) -> int:
-        return len(self.mask)
+        return len(self.seen)
 
     def granted_tools(self) -> Iterator[Tool]:
         """In catalog order."""
-        return self.snapshot.iter_tools(self.mask)
+        return self.seen.granted_tools()
 
-    @cached_property
+    @property
     def tools_by_name(self) -> dict[str, Tool]:
         """The granted tools by the name that the dialect shows; the first of a name."""
-        named: dict[str, Tool] = {}
-        for tool in self.granted_tools():
-            named.setdefault(self.name_of(tool), tool)
-        return named
+        return self.seen.tools_by_name
 
-    @cached_property
+    @property
     def pinned(self) -> list[Tool]:
-        """Granted tools that stay direct whatever hides, by the profile's word or their server's; by name."""
-        if not self._pins and not any(source.pins for source in self.sources):
-            return []
-        pinned = [tool for tool in self.granted_tools() if self._is_pinned(tool)]
-        return sorted(pinned, key=self.name_of)
-
-    @cached_property
-    def pinned_names(self) -> frozenset[str]:
-        """Their public names."""
-        return frozenset(tool.public_name for tool in self.pinned)
-
-    def _is_pinned(self, tool: Tool) -> bool:
-        if matches_tool(self._pins, tool):
-            return True
-        source = self._source_by_name[tool.server]
-        return bool(source.pins) and matches_tool(source.pins, tool)
-
-    @cached_property
-    def _source_by_name(self) -> dict[str, Source]:
-        return {source.name: source for source in self.sources}
-
-    @property
-    def max_queries(self) -> int:
-        """Of one search: the dialect's own number where it has one, never more than the limit."""
-        most = self.limits.queries_per_search
-        return most if self.dialect.max_queries is None else min(most, self.dialect.max_queries)
-
-    @property
-    def max_names(self) -> int:
-        """Of one describe; as `max_queries`."""
-        most = self.limits.names_per_describe
-        return most if self.dialect.max_names is None else min(most, self.dialect.max_names)
+        """Granted tools that stay direct whatever hides; by name."""
+        return self.seen.pinned
 
     @property
     def deferred_count(self) -> int:
         """How many tools hide where a bridge stands."""
-        return len(self) - len(self.pinned)
+        return self.seen.deferred_count
+
+    @property
+    def sources(self) -> list[Source]:
+        return self.seen.sources
+
+    @property
+    def searcher(self) -> Searcher:
+        return self.seen.searcher
 
     def name_of(self, tool: Tool) -> str:
         """The name under which the dialect shows the tool."""
-        return self._names.name_of(tool)
+        return self.seen.name_of(tool)
 
-    @cached_property
-    def sources(self) -> list[Source]:
-        return self.grant.sources(self.snapshot)
+    def direct(self, tool: Tool) -> dict[str, Any]:
+        """The tool's definition as a model is given it."""
+        return self.seen.direct(tool)
 
     @cached_property
     def granted_servers(self) -> tuple[str, ...]:
@@ -181,25 +162,16 @@ class View:
         docs_of = self.snapshot.docs_of
         return any(not source.available or not docs_of[source.name] for source in self.sources)
 
-    @cached_property
-    def searcher(self) -> Searcher:
-        return self.snapshot.searcher(self._ranking, self.mask, self.lexicon)
-
     def tool_named(self, name: str) -> Tool | None:
         """By the dialect's name or the exact public name."""
-        doc = self._names.exact(name)
+        doc = self.seen.names.exact(name)
         if doc is None and self.dialect.tool_of is not None:
-            return self.dialect.tool_of(self, name)
-        return None if doc is None else self.tool_at(doc)
+            return self.dialect.tool_of(self.seen, name)
+        return None if doc is None else self.seen.tool_at(doc)
 
     def resolve(self, name: str) -> Tool | None:
         """In any form that a person or a model writes, where the dialect allows that."""
-        doc = self._names.resolve(name)
-        return None if doc is None else self.tool_at(doc)
-
-    def near_names(self, name: str, n: int = 3) -> list[str]:
-        """Up to `n` names shown here that `name` may have meant. Costs a search."""
-        return self._names.near(name, n)
+        return self.seen.resolve(name)
 
     def resolve_call(self, name: str, *, shown: Collection[str]) -> Tool:
         """The tool to run: by its exact name; by another form only if the session was shown it.
@@ -216,7 +188,7 @@ class View:
         raise ToolsearchdError(
             "TOOL_NOT_FOUND",
             f"no tool {clipped(plain_line(name), 80)!r} is granted here; use tool_search",
-            near=self.near_names(name),
+            near=self.seen.near_names(name),
         )
 
     # --- tool_search and tool_describe ----------------------------------------------------------------
@@ -237,12 +209,6 @@ class View:
     def describe(self, args: Mapping[str, Any], *, direct: Collection[str] = ()) -> dict[str, Any]:
         """The reply's fields; `direct`: names the agent lists itself. Raises BAD_ARGUMENTS or TOO_MANY."""
         return self._replies.describe(args, direct)
-
-    def tool_at(self, doc: int) -> Tool:
-        """The tool of a doc id that is in the mask."""
-        tool = self.snapshot.tools[doc]
-        assert tool is not None
-        return tool
 
     # --- assemble -------------------------------------------------------------------------------------
 
@@ -331,20 +297,20 @@ class View:
         if self._is_listed:
             return self._listing.within(budget, count)
         if self.settings.listing != "off" and self.dialect.listing_of is not None:
-            return self.dialect.listing_of(self, context_length)
+            return self.dialect.listing_of(self.seen, context_length)
         return listings.NO_LISTING
 
     def _bridge(self, shown: listings.Listing, separate_listing: bool) -> list[dict[str, Any]]:
         if self.dialect.bridge_of is not None:
-            return self.dialect.bridge_of(self, shown, separate_listing)
+            return self.dialect.bridge_of(self.seen, shown, separate_listing)
         texts = self.dialect.texts
         return bridge_tools(
             texts,
             texts.search if separate_listing else search_description(texts, self.deferred_count, shown),
             default_limit=self.settings.search_default_limit,
             most_matches=self.settings.max_search_limit,
-            most_queries=self.max_queries,
-            most_names=self.max_names,
+            most_queries=self.seen.max_queries,
+            most_names=self.seen.max_names,
         )
 
     def bare_bridge(self) -> list[dict[str, Any]]:
@@ -375,8 +341,3 @@ class View:
             (source.name, source.available or source.declared_tools > 0) for source in self.sources
         )
         return Assembled(fields | {"version": version}, version, sources, why)
-
-    def direct(self, tool: Tool) -> dict[str, Any]:
-        """The tool's definition as a model is given it."""
-        described = self._texts.described(tool.definition)
-        return function(self.name_of(tool), described["description"], described["parameters"])

@@ -8,41 +8,36 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
-from weakref import proxy
 
 from toolsearchd.catalog.model import Source, Tool
 from toolsearchd.disclosure.listing import HEADER, ListedServer, Listing, listed, render, unavailable
 from toolsearchd.disclosure.listing_steps import Count, ListingPlan, forms_of, units_to_count
 from toolsearchd.disclosure.sanitise import clipped, plain_line
-from toolsearchd.disclosure.texts import ToolTexts
+from toolsearchd.disclosure.seen import Seen
 from toolsearchd.disclosure.tokens import chars4_of
-
-if TYPE_CHECKING:
-    from toolsearchd.disclosure.view import View
 
 REASON_CHARS = 200
 
 
 class ViewListing:
-    def __init__(self, view: View, texts: ToolTexts) -> None:
-        self._view: View = proxy(view)  # which holds this one: a circle would outlive its last user
-        self._texts = texts
+    def __init__(self, seen: Seen) -> None:
+        self._seen = seen
+        self._texts = seen.texts
         self._parts: dict[str, ListedServer | None] = {}  # by the source's name, in catalog order
         self._plans: dict[Count, ListingPlan] = {}
 
     def prepare(self) -> Iterator[None]:
         """The work that is kept, in steps of a tool or a server."""
-        for source in self._view.sources:
+        for source in self._seen.sources:
             yield from self._make(source)
             server = self._parts[source.name]
-            if server is not None and not self._view.dialect.count_by_chars:
+            if server is not None and not self._seen.dialect.count_by_chars:
                 forms_of(server)
             yield
 
     @cached_property
     def servers(self) -> list[ListedServer]:
-        for source in self._view.sources:
+        for source in self._seen.sources:
             for _ in self._make(source):
                 pass
         return [server for server in self._parts.values() if server is not None]
@@ -59,13 +54,13 @@ class ViewListing:
 
     def within(self, budget: int, count: Count) -> Listing:
         """The dialect's listing of at most so many tokens."""
-        if self._view.dialect.count_by_chars:
+        if self._seen.dialect.count_by_chars:
             return render(self.servers, budget, _chars4_of_lines, HEADER)
         return self._plan(count).listing(budget)
 
     def of_bytes(self, most: int) -> str:
         """By the same rule as `within`, in bytes of UTF-8."""
-        if self._view.dialect.count_by_chars:
+        if self._seen.dialect.count_by_chars:
             return render(self.servers, most, lambda lines: _bytes("\n".join(lines)), HEADER).text
         return self._plan(_bytes).listing(most).text
 
@@ -79,18 +74,18 @@ class ViewListing:
         """Its part, a tool a step; nothing is done where it is made."""
         if source.name in self._parts:
             return
-        view, label = self._view, label_of(self._view, source)
+        seen, label = self._seen, label_of(self._seen, source)
         tools = self._tools(source)
         part: ListedServer | None = None  # it is up and has no tool that could be listed
         if not tools and not source.available:
             part = unavailable(label, source.declared_tools, reason_of(source))
         elif tools:
-            key = (view.dialect.name, view.grant, source.name)
+            key = (seen.dialect.name, seen.grant, source.name)
             part = self._texts.listed(key, tools)
             if part is None:
                 pairs = []
                 for tool in tools:
-                    pairs.append((view.name_of(tool), self._texts.short(tool.definition)))
+                    pairs.append((seen.name_of(tool), self._texts.short(tool.definition)))
                     yield
                 part = listed(label, pairs)
                 self._texts.keep_listed(key, tools, part)
@@ -98,15 +93,15 @@ class ViewListing:
 
     def _tools(self, source: Source) -> tuple[Tool, ...]:
         """What hides of it; a pinned tool's schema is there already."""
-        view = self._view
-        tools, pinned = view.snapshot.tools, view.pinned_names
-        docs = view.snapshot.docs_of[source.name] & view.mask
+        seen = self._seen
+        tools, pinned = seen.snapshot.tools, seen.pinned_names
+        docs = seen.snapshot.docs_of[source.name] & seen.mask
         found = (tool for doc in docs if (tool := tools[doc]) is not None)
         return tuple(tool for tool in found if tool.public_name not in pinned) if pinned else tuple(found)
 
 
-def label_of(view: View, source: Source) -> str:
-    return plain_line(view.dialect.label_of(source.name))
+def label_of(seen: Seen, source: Source) -> str:
+    return plain_line(seen.dialect.label_of(source.name))
 
 
 def reason_of(source: Source) -> str:

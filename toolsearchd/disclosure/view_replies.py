@@ -4,29 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
-from weakref import proxy
+from typing import Any
 
 from toolsearchd.disclosure.bridge import BRIDGE_NAMES
 from toolsearchd.disclosure.hints import NOT_FOUND, REPEATED, RETRY, hint_for
 from toolsearchd.disclosure.history import SearchHistory
 from toolsearchd.disclosure.requests import parse_limit, parse_names, parse_queries
 from toolsearchd.disclosure.sanitise import clipped, plain_line
-from toolsearchd.disclosure.texts import ToolTexts
+from toolsearchd.disclosure.seen import Seen
 from toolsearchd.disclosure.view_listing import label_of, reason_of
 from toolsearchd.index.searcher import Group
-
-if TYPE_CHECKING:
-    from toolsearchd.disclosure.view import View
 
 SHOWN_NAME_CHARS = 200  # of a name that was asked for and does not exist
 NEAR_LOOKUPS = 8  # unknown names of one request that get near names; they cost a search each
 
 
 class ViewReplies:
-    def __init__(self, view: View, texts: ToolTexts) -> None:
-        self._view: View = proxy(view)  # which holds this one: a circle would outlive its last user
-        self._texts = texts
+    def __init__(self, seen: Seen) -> None:
+        self._seen = seen
+        self._texts = seen.texts
         self._entries: dict[int, tuple[str, dict[str, Any]]] = {}
 
     def search(self, args: Mapping[str, Any], history: SearchHistory | None = None) -> dict[str, Any]:
@@ -34,26 +30,26 @@ class ViewReplies:
 
         `history`: the session's; the daemon's own words say `repeat` and "not present" by it.
         """
-        settings, dialect = self._view.settings, self._view.dialect
+        settings, dialect = self._seen.settings, self._seen.dialect
         queries = parse_queries(
             args,
-            most=self._view.max_queries,
-            max_chars=self._view.limits.query_chars,
+            most=self._seen.max_queries,
+            max_chars=self._seen.limits.query_chars,
             items_as_text=dialect.items_as_text,
         )
         limit = parse_limit(args, default=settings.search_default_limit, most=settings.max_search_limit)
         tools: dict[str, dict[str, Any]] = {}
         if history is not None:
-            history.enter((self._view.snapshot.generation, self._view.grant))
+            history.enter((self._seen.snapshot.generation, self._seen.grant))
         hopeless = history is not None and history.is_hopeless
         results = [self._group(query, limit, tools, hopeless) for query in queries]
         if history is not None:
             self._tell_repeats(results, history.note_search(results))
-        return {"queries": queries, "total_available": len(self._view), "results": results, "tools": tools}
+        return {"queries": queries, "total_available": len(self._seen), "results": results, "tools": tools}
 
     def _tell_repeats(self, results: list[dict[str, Any]], times: list[int]) -> None:
         """`repeat`: which time it is that this query gets this answer, from the second on."""
-        if not self._view.dialect.shows_near:
+        if not self._seen.dialect.shows_near:
             return
         for group, time in zip(results, times, strict=True):
             if time > 1:
@@ -64,11 +60,11 @@ class ViewReplies:
     def _group(
         self, query: str, limit: int, tools: dict[str, dict[str, Any]], hopeless: bool
     ) -> dict[str, Any]:
-        found = self._view.searcher.search(query, limit)
+        found = self._seen.searcher.search(query, limit)
         matches = [self._entry(hit.doc) for hit in found.matches]
         tools.update(matches)
         group: dict[str, Any] = {"query": query, "matches": [name for name, _ in matches]}
-        if self._view.dialect.shows_near:
+        if self._seen.dialect.shows_near:
             near = [self._entry(hit.doc) for hit in found.near]
             tools.update(near)
             group["near"] = [name for name, _ in near]
@@ -76,23 +72,23 @@ class ViewReplies:
                 group["unknown"] = found.unknown
             if found.absent_product:
                 group["absent_product"] = found.absent_product
-        if not matches and self._view.sources:
+        if not matches and self._seen.sources:
             group["available_sources"] = self._source_lines
             group["hint"] = self._hint(query, found, hopeless)
         return group
 
     def _hint(self, query: str, found: Group, hopeless: bool) -> str:
-        if not self._view.dialect.shows_near:
+        if not self._seen.dialect.shows_near:
             return RETRY
-        all_ready = all(source.available for source in self._view.sources)
+        all_ready = all(source.available for source in self._seen.sources)
         return hint_for(query, found, all_ready=all_ready, hopeless=hopeless)
 
     @cached_property
     def _source_lines(self) -> list[dict[str, Any]]:
         lines = []
-        for source in sorted(self._view.sources, key=lambda source: source.name):
-            count = len(self._view.snapshot.docs_of[source.name] & self._view.mask)
-            line: dict[str, Any] = {"name": label_of(self._view, source), "tool_count": count}
+        for source in sorted(self._seen.sources, key=lambda source: source.name):
+            count = len(self._seen.snapshot.docs_of[source.name] & self._seen.mask)
+            line: dict[str, Any] = {"name": label_of(self._seen, source), "tool_count": count}
             if not source.available:
                 line |= {"tool_count": count or source.declared_tools, "state": source.state}
                 line["reason"] = reason_of(source)
@@ -103,30 +99,31 @@ class ViewReplies:
         """The name of a tool and what a search reply says of it."""
         entry = self._entries.get(doc)
         if entry is None:
-            tool = self._view.tool_at(doc)
+            tool = self._seen.tool_at(doc)
             found = self._texts.found(tool.definition)
             told = {
                 "source": tool.kind if tool.server else "other",
-                "source_name": plain_line(self._view.dialect.source_name_of(tool)),
+                "source_name": plain_line(self._seen.dialect.source_name_of(tool)),
                 "description": found.description,
                 "required": found.required,
             }
-            entry = self._entries[doc] = (self._view.name_of(tool), told)
+            entry = self._entries[doc] = (self._seen.name_of(tool), told)
         return entry
 
     def describe(self, args: Mapping[str, Any], direct: Collection[str]) -> dict[str, Any]:
         """The reply's fields; `direct`: names the agent lists itself. Raises BAD_ARGUMENTS or TOO_MANY."""
-        names = parse_names(args, most=self._view.max_names, items_as_text=self._view.dialect.items_as_text)
+        seen = self._seen
+        names = parse_names(args, most=seen.max_names, items_as_text=seen.dialect.items_as_text)
         tools: dict[str, Any] = {}
         missing: list[str] = []
         errors: dict[str, str] = {}
         for name in names:
             if name in direct or name in BRIDGE_NAMES:
                 errors[clipped(name, SHOWN_NAME_CHARS)] = "it is listed directly: call it without the bridge"
-            elif (tool := self._view.resolve(name)) is None:
+            elif (tool := self._seen.resolve(name)) is None:
                 missing.append(name)
             else:
-                tools[self._view.name_of(tool)] = self._texts.described(tool.definition)
+                tools[self._seen.name_of(tool)] = self._texts.described(tool.definition)
         reply: dict[str, Any] = {"tools": tools}
         if missing:
             reply["not_found"] = [clipped(name, SHOWN_NAME_CHARS) for name in missing]
@@ -138,9 +135,9 @@ class ViewReplies:
         return reply
 
     def _near_of(self, missing: Sequence[str]) -> dict[str, list[str]]:
-        if not self._view.dialect.shows_near:
+        if not self._seen.dialect.shows_near:
             return {}
         near = {
-            clipped(name, SHOWN_NAME_CHARS): self._view.near_names(name) for name in missing[:NEAR_LOOKUPS]
+            clipped(name, SHOWN_NAME_CHARS): self._seen.near_names(name) for name in missing[:NEAR_LOOKUPS]
         }
         return {name: found for name, found in near.items() if found}

@@ -22,6 +22,7 @@ from toolsearchd.disclosure.bridge import (
 )
 from toolsearchd.disclosure.bridge_answers import BridgeAnswer, BridgeCalls, own_result
 from toolsearchd.disclosure.listing import NO_LISTING, Listing
+from toolsearchd.disclosure.seen import Seen
 from toolsearchd.errors import ToolsearchdError
 
 if TYPE_CHECKING:
@@ -85,15 +86,15 @@ def _name(tool: Tool) -> str:
     return tool.name if tool.kind == "plugin" else _mcp_name(tool.server, tool.name)
 
 
-def _bridge(view: View, _shown: Listing, separate: bool) -> list[dict[str, Any]]:
-    text, settings = {"type": "string"}, view.settings
+def _bridge(seen: Seen, _shown: Listing, separate: bool) -> list[dict[str, Any]]:
+    text, settings = {"type": "string"}, seen.settings
     limit = {
         "type": "integer",
         "minimum": 1,
         "maximum": settings.max_search_limit,
         "description": f"Matches, default {settings.search_default_limit}",
     }
-    search = _TEXTS.search if separate else f"{_TEXTS.search}\n{hidden_count(view.deferred_count)}"
+    search = _TEXTS.search if separate else f"{_TEXTS.search}\n{hidden_count(seen.deferred_count)}"
     return [
         bridge_tool(SEARCH, search, required="query", query=text, limit=limit),
         bridge_tool(DESCRIBE, _TEXTS.describe, required="name", name=text),

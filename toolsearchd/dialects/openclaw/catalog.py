@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import msgspec
 
@@ -19,11 +19,9 @@ from toolsearchd.dialects.openclaw.ranker import LONGEST_SERVER, OPENCLAW, id_or
 from toolsearchd.dialects.openclaw.requests import refuse
 from toolsearchd.dialects.openclaw.signature import signature
 from toolsearchd.disclosure.sanitise import clean_json, clipped, excerpt, plain_line
+from toolsearchd.disclosure.seen import Seen
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.index.searcher import Searcher
-
-if TYPE_CHECKING:
-    from toolsearchd.disclosure.view import View
 
 LONGEST_DESCRIPTION = 20_000  # characters; no answer shows more
 SUGGESTIONS = 3
@@ -93,10 +91,10 @@ class OpenclawEntry:
 
 
 class Catalog:
-    """Of one view, to which it holds no reference: what is kept by view would keep it."""
+    """Of what is seen, to which it holds no reference: that keeps it."""
 
-    def __init__(self, view: View) -> None:
-        self._snapshot, self._mask, self._sources = view.snapshot, view.mask, view.sources
+    def __init__(self, seen: Seen) -> None:
+        self._snapshot, self._mask, self._sources = seen.snapshot, seen.mask, seen.sources
         self._entries: dict[int, OpenclawEntry] = {}
 
     def __len__(self) -> int:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
-from weakref import WeakKeyDictionary
 
 import msgspec
 
@@ -47,6 +46,7 @@ from toolsearchd.disclosure.bridge import function
 from toolsearchd.disclosure.bridge_answers import BridgeAnswer, BridgeCalls, Verb
 from toolsearchd.disclosure.listing import NO_LISTING, Listing
 from toolsearchd.disclosure.sanitise import plain_line
+from toolsearchd.disclosure.seen import Seen
 from toolsearchd.dispatch.rules import Rules
 from toolsearchd.errors import ToolsearchdError
 
@@ -70,33 +70,38 @@ NAMES: dict[Generation, BridgeNames] = {
 }
 _OLD_CALL = "tool_call"  # in transcripts of older generations
 
-_parts: WeakKeyDictionary[View, PartsIndex] = WeakKeyDictionary()
-_catalogs: WeakKeyDictionary[View, Catalog] = WeakKeyDictionary()
+
+class Derived:
+    """The catalog of what is seen, and under the first generation its index."""
+
+    def __init__(self, generation: Generation, seen: Seen) -> None:
+        self.catalog = Catalog(seen)
+        self._has_parts = generation == "g1"
+        self._parts: PartsIndex | None = None
+
+    def prepare(self) -> Iterator[None]:
+        if self._has_parts and self._parts is None:
+            index = PartsIndex()
+            yield from index.build(self.catalog.entries())
+            self._parts = index
+
+    @property
+    def parts(self) -> PartsIndex:
+        """Built at once where `prepare` was not driven."""
+        for _ in self.prepare():
+            pass
+        assert self._parts is not None
+        return self._parts
+
+
+def derived_of(seen: Seen) -> Derived:
+    derived = seen.derived
+    assert isinstance(derived, Derived)
+    return derived
 
 
 def catalog_of(view: View) -> Catalog:
-    """The view's catalog; made once."""
-    found = _catalogs.get(view)
-    if found is None:
-        found = _catalogs[view] = Catalog(view)
-    return found
-
-
-def parts_of(view: View) -> PartsIndex:
-    """The index of the first generation; built at once where `_prepare` was not driven."""
-    found = _parts.get(view)
-    if found is None:
-        for _ in _prepare(view):
-            pass
-        found = _parts[view]
-    return found
-
-
-def _prepare(view: View) -> Iterator[None]:
-    if view not in _parts:
-        index = PartsIndex()
-        yield from index.build(catalog_of(view).entries())
-        _parts[view] = index
+    return derived_of(view.seen).catalog
 
 
 class OpenclawRules(Rules):
@@ -116,7 +121,7 @@ class OpenclawInterpreter(Interpreter):
         first = self.generation == "g1"
         request = parse_single(args, view.settings) if first else parse_search(args, view.settings)
         catalog = catalog_of(view)
-        search = parts_of(view).search if first else catalog.search
+        search = derived_of(view.seen).parts.search if first else catalog.search
         texts = [query.text[: view.limits.query_chars] for query in request.queries]
         groups = [search(text, query.limit) for text, query in zip(texts, request.queries, strict=True)]
         in_vain = any(text.strip() and not group for text, group in zip(texts, groups, strict=True))
@@ -196,7 +201,7 @@ _DESCRIBE_TEXT = "Load one tool's schema by its exact id, or by a name that only
 _CALL_TEXT = "Run one tool by its exact id or name; args must fit the schema that {describe} gave."
 
 
-def _bridge(generation: Generation, view: View, shown: Listing, separate: bool) -> list[dict[str, Any]]:
+def _bridge(generation: Generation, seen: Seen, shown: Listing, separate: bool) -> list[dict[str, Any]]:
     names = NAMES[generation]
     search = _SEARCH_TEXT + (_BATCH_TEXT if generation != "g1" else "")
     texts = [text.format(**names._asdict()) for text in (search, _DESCRIBE_TEXT, _CALL_TEXT)]
@@ -207,7 +212,7 @@ def _bridge(generation: Generation, view: View, shown: Listing, separate: bool) 
         "args": {"type": "object", "description": "The tool's input", "additionalProperties": True}
     }
     return [
-        function(names.search, texts[0], _search_schema(generation, view.settings)),
+        function(names.search, texts[0], _search_schema(generation, seen.settings)),
         function(names.describe, texts[1], _object(target, "id")),
         function(names.call, texts[2], _object(call, "id")),
     ]
@@ -240,10 +245,10 @@ def _object(properties: dict[str, Any], *required: str) -> dict[str, Any]:
     return schema | {"required": list(required)} if required else schema
 
 
-def _directory(generation: Generation, view: View, context_length: int | None) -> Listing:
+def _directory(generation: Generation, seen: Seen, context_length: int | None) -> Listing:
     if generation == "g1":
         return NO_LISTING
-    entries = catalog_of(view).trusted_entries()
+    entries = derived_of(seen).catalog.trusted_entries()
     return render_directory(entries, budget_chars(context_length), names=NAMES[generation])
 
 
@@ -260,8 +265,8 @@ def _settings(
     )
 
 
-def _tool_of(view: View, name: str) -> Tool | None:
-    found = catalog_of(view).named(name)
+def _tool_of(seen: Seen, name: str) -> Tool | None:
+    found = derived_of(seen).catalog.named(name)
     return found[0].tool if len(found) == 1 else None
 
 
@@ -283,7 +288,7 @@ def _dialect(name: str, generation: Generation) -> Dialect:
         agent="openclaw",
         read_options=partial(read_options, generation=generation),
         tool_of=_tool_of,
-        prepare_of=_prepare if generation == "g1" else None,
+        derive=partial(Derived, generation),
         listing_of=partial(_directory, generation),
         bridge_of=partial(_bridge, generation),
         interpreter=_INTERPRETERS[generation],
