@@ -98,7 +98,8 @@ def test_the_fewest_steps_that_fit_are_taken(servers, encoding):
     assert all(more > less for more, less in pairwise(sizes)), "each step frees something"
     for budget in {edge + d for edge in sizes for d in (-1, 0, 1)}:
         fits = [text for text, size in zip(texts, sizes, strict=True) if size <= budget]
-        assert plan.listing(budget).text == (fits[0] if fits else "")
+        last = plan.one_line if count(plan.one_line) <= budget else ""
+        assert plan.listing(budget).text == (fits[0] if fits else last)
 
 
 @settings(deadline=None)
@@ -106,9 +107,22 @@ def test_the_fewest_steps_that_fit_are_taken(servers, encoding):
 def test_never_empty_while_a_line_for_each_server_fits(servers, encoding):
     count = counter(encoding)
     lines = "".join(forms_of(server).blocks[-1].text for server in servers)
-    found = ListingPlan(servers, count).listing(count(f"{HEADER}\n{lines}"))
+    plan = ListingPlan(servers, count)
+    found = plan.listing(count(f"{HEADER}\n{lines}"))
     assert found.form != "none"
+    assert found.text != plan.one_line
     assert all(shown(found.text, server) for server in servers)
+
+
+@settings(deadline=None)
+@given(ODD | PLAIN, ENCODINGS, st.integers(0, 200))
+def test_never_empty_while_one_line_for_all_fits(servers, encoding, more):
+    plan = ListingPlan(servers, counter(encoding))
+    least = counter(encoding)(plan.one_line)
+    found = plan.listing(least + more)
+    assert found.text
+    assert found.form != "none"
+    assert plan.listing(0).text == ""
 
 
 @given(PLAIN)

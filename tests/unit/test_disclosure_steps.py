@@ -34,6 +34,25 @@ def test_every_server_is_named_in_a_small_budget():
     assert "\ncloudflare (2500 tools)" in fields["listing"]
 
 
+def test_seventy_servers_in_too_small_a_budget_are_one_line():
+    servers = [source(f"a_server_of_{at}", {f"tool_{n}": "Do it." for n in range(8)}) for at in range(70)]
+    down = source("lost", state="parked", reason="no route", declared_tools=3)
+    fields = listing(*servers, down, most=600)
+    line = (
+        "70 servers with 560 tools, not named here: tool_search finds them. 1 server more, unavailable now."
+    )
+    assert (fields["listing"], fields["listing_form"], fields["tier"]) == (line, "groups", 2)
+    assert line in fields["tools"][0]["function"]["description"]
+
+
+def test_the_one_line():
+    up, down = listed("s", [("mcp__s__a", "A.")]), unavailable("t", 7, "no route")
+    assert (
+        ListingPlan([up], exact).one_line == "1 server with 1 tool, not named here: tool_search finds them."
+    )
+    assert ListingPlan([down, unavailable("u", 0, "x")], exact).one_line == "2 servers, all unavailable now."
+
+
 def test_forms():
     tools = [("mcp__s__get_a", "Get a."), ("mcp__s__get_b", ""), ("mcp__s__put", "Put.")]
     full, names, summary, line = forms_of(listed("s", tools)).blocks

@@ -2,8 +2,9 @@
 
 A server is shown full, by its names, by families of names, or by one line. A step takes one server to its
 next form; the steps of all servers form one sequence, in which the step that frees most tokens per
-information lost comes first. A budget decides only how far along it the listing goes: so a larger one never
-shows less of any server, and equal catalogs give equal bytes.
+information lost comes first; behind its end stands one line for all servers. A budget decides only how far
+along it the listing goes: so a larger one never shows less of any server, and equal catalogs give equal
+bytes.
 
 Token counts: every form of a server is made of units (a line with its newline, a name with its comma), and
 no token reaches over the end of a unit, since the vocabularies split texts there before they merge bytes. So
@@ -108,7 +109,7 @@ def _blocks_of(server: ListedServer) -> tuple[Block, ...]:
         return (Block("down", (f"{server.unavailable}\n",), 0.0),)
     names = [name for name, _ in server.tools]
     count = len(names)
-    title = f"{server.label} ({count} tool{'s' if count != 1 else ''})"
+    title = f"{server.label} ({_counted(count, 'tool')})"
     head = f"{server.label} tools ({count}):\n"
     lines = (f"- {name}: {short}\n" if short else f"- {name}\n" for name, short in server.tools)
     row = [f" {name}," for name in names]
@@ -154,6 +155,7 @@ class ListingPlan:
         self._count = count
         self._up: list[list[Block]] = []
         self._down: list[Block] = []
+        self._tools = sum(len(server.tools) for server in servers)
         steps: list[Step] = []
         total = count(f"{HEADER}\n")
         for server in sorted(servers, key=lambda server: (server.label, server.tools, server.reason)):
@@ -170,7 +172,8 @@ class ListingPlan:
         )
 
     def listing(self, budget: int) -> Listing:
-        """After the fewest steps with which the text fits; nothing, if it never does."""
+        """After the fewest steps with which the text fits; where it never does, one line for all servers, or
+        nothing where that does not fit."""
         if not self._up and not self._down:
             return NO_LISTING
         for taken, sum_ in enumerate(self._sums):
@@ -179,7 +182,17 @@ class ListingPlan:
                 tokens = self._count(text)
                 if tokens <= budget:
                     return Listing(text, _form_of(self._chosen(taken)), tokens)
-        return NO_LISTING
+        tokens = self._count(self.one_line)
+        return Listing(self.one_line, "groups", tokens) if tokens <= budget else NO_LISTING
+
+    @property
+    def one_line(self) -> str:
+        """The servers in sum, none of them named."""
+        down = _counted(len(self._down), "server")
+        if not self._up:
+            return f"{down}, all unavailable now."
+        text = f"{_counted(len(self._up), 'server')} with {_counted(self._tools, 'tool')}, not named here: "
+        return f"{text}tool_search finds them." + (f" {down} more, unavailable now." if self._down else "")
 
     def text_after(self, taken: int) -> str:
         """The listing after so many steps of the sequence."""
@@ -223,6 +236,10 @@ def _priorities(freed: Sequence[int], lost: Sequence[float]) -> list[float]:
             run = range(runs.pop().start, run.stop)
         runs.append(run)
     return [priority(run) for run in runs for _ in run]
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' if number != 1 else ''}"
 
 
 def _form_of(chosen: Sequence[Block]) -> Form:
