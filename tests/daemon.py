@@ -74,8 +74,7 @@ class DaemonProcess:
         begun = time.monotonic()
         command = [sys.executable, *self.program, "--log-level", "debug"]
         command += [
-            "--config",
-            self.config_file,
+            *(("--config", self.config_file) if self.config_file is not None else ()),
             "--runtime-dir",
             self.runtime_dir,
             "--state-dir",

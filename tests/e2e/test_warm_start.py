@@ -63,6 +63,33 @@ def test_the_last_catalog_answers_before_the_server_is_up(daemon, gate):
         assert daemon.ctl("status")[1]["generation"] >= generation > 0
 
 
+def told(daemon, **hello):
+    """What a model is told of one tool by search and describe, and its listing."""
+    with agent(daemon, **hello) as wire:
+        (name,) = (found := wire.ask({"op": "search", "id": 1, "queries": ["echo"]}))["results"][0]["matches"]
+        described = wire.ask({"op": "describe", "id": 2, "names": [name]})["tools"][name]
+        given = wire.ask({"op": "assemble", "id": 3})
+    return found["tools"][name], described, (given["tools"], given["listing"], given["version"])
+
+
+def test_what_no_server_has_confirmed_is_marked_and_moves_no_listing(daemon, gate):
+    with daemon.start():
+        found, described, listing = told(daemon)
+        assert (found["stale"], described["stale"]) == (True, True)
+        assert listing[1]
+        assert all("stale" not in part for part in told(daemon, dialect="hermes")[:2])
+        assert daemon.server("one")["stale"] is True
+        assert daemon.ctl("status")[1]["stale_tools"] == 3
+        gate.touch()
+        daemon.wait_servers("one")
+        now_found, now_described, now_listing = told(daemon)
+        assert now_listing == listing
+        assert now_found == {key: value for key, value in found.items() if key != "stale"}
+        assert now_described == {key: value for key, value in described.items() if key != "stale"}
+        assert daemon.server("one")["stale"] is False
+        assert daemon.ctl("status")[1]["stale_tools"] == 0
+
+
 def test_a_tool_excluded_meanwhile_is_not_shown(daemon, gate):
     entry = gated(gate, "echo", "pid", "erase") | {"tools": {"exclude": ["erase"]}}
     daemon.write_servers({"one": entry})
@@ -137,7 +164,7 @@ def imported(daemon):
 def test_a_start_imports_only_what_answers(tmp_path):
     """No config file: what a client has configured is found where the client keeps it."""
     daemon = DaemonProcess(tmp_path)
-    daemon.config_file.unlink()
+    daemon.config_file = None
     daemon.servers_file = tmp_path / ".cursor" / "mcp.json"
     daemon.servers_file.parent.mkdir()
     daemon.write_servers({"one": zoo("steady", "echo")})

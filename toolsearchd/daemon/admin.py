@@ -125,6 +125,7 @@ class Admin:
             generation=snapshot.generation,
             servers=dict(Counter(source.state for source in self._sources())),
             tools=len(snapshot),
+            stale_tools=sum(len(source.definitions) for source in snapshot.sources if source.stale),
             sessions=self._sessions.summaries(),
             memory_bytes=self._memory.resident_bytes(),
             config=ConfigInForce(file=str(self._watcher.config_file)),
@@ -143,7 +144,8 @@ class Admin:
         for server in self._fleet.status():
             if name in (None, server.name):
                 source, kept = by_name[server.name], server.origins if origins else UNSET
-                found.append(replace(server, state=source.state, reason=source.reason, origins=kept))
+                told = replace(server, state=source.state, reason=source.reason, stale=source.stale)
+                found.append(replace(told, origins=kept))
         if name is not None and not found:
             raise _unknown_server(name)
         return ServersReply(servers=found)

@@ -37,7 +37,7 @@ class Manner(msgspec.Struct, frozen=True, kw_only=True):
     """Names of its own, of which describe and call take no other form; where two tools meet in one, this says
     whose it is. None: all forms of the public names are taken."""
     count_by_chars: bool = False  # ceil(characters / 4), and the reference's rule for listings
-    shows_near: bool = True  # replies carry `near`, `unknown`, `absent_product` and `repeat`
+    shows_near: bool = True  # replies carry `near`, `unknown`, `absent_product`, `repeat`, `stale`
     bridges_nothing: bool = True  # a bridge stands while granted servers are still to come
     activation: Literal["any", "threshold", "never"] = "any"
     """Does any tool that may hide raise the bridge, or only schemas of `threshold_pct` of the context?
@@ -116,6 +116,11 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
             return True
         source = self._source_by_name[tool.server]
         return bool(source.pins) and matches_tool(source.pins, tool)
+
+    def is_stale(self, tool: Tool) -> bool:
+        """Is its definition one of an earlier run, that its server has not confirmed? Never so in dialects
+        that have no word for it."""
+        return self.dialect.shows_near and self._source_by_name[tool.server].stale
 
     @cached_property
     def _source_by_name(self) -> dict[str, Source]:

@@ -101,12 +101,14 @@ class ViewReplies:
         if entry is None:
             tool = self._seen.tool_at(doc)
             found = self._texts.found(tool.definition)
-            told = {
+            told: dict[str, Any] = {
                 "source": tool.kind if tool.server else "other",
                 "source_name": plain_line(self._seen.dialect.source_name_of(tool)),
                 "description": found.description,
                 "required": found.required,
             }
+            if self._seen.is_stale(tool):
+                told["stale"] = True
             entry = self._entries[doc] = (self._seen.name_of(tool), told)
         return entry
 
@@ -123,7 +125,10 @@ class ViewReplies:
             elif (tool := self._seen.resolve(name)) is None:
                 missing.append(name)
             else:
-                tools[self._seen.name_of(tool)] = self._texts.described(tool.definition)
+                described = self._texts.described(tool.definition)
+                if self._seen.is_stale(tool):
+                    described = described | {"stale": True}
+                tools[self._seen.name_of(tool)] = described
         reply: dict[str, Any] = {"tools": tools}
         if missing:
             reply["not_found"] = [clipped(name, SHOWN_NAME_CHARS) for name in missing]

@@ -79,6 +79,7 @@ class StatusReply(WireRecord, frozen=True):
     generation: int
     servers: dict[str, int]  # state → how many
     tools: int
+    stale_tools: int  # of them, not confirmed by their servers in this run
     sessions: list[SessionSummary]
     memory_bytes: int
     config: ConfigInForce
@@ -113,6 +114,7 @@ class ServerStatus(WireRecord, frozen=True):
     junk_lines: int
     first_junk: str
     next_retry_s: float | None
+    stale: bool | UnsetType = UNSET  # its tools are as last listed in an earlier run
     protocol: str | UnsetType = UNSET
     server_info: str | UnsetType = UNSET
     queued: int | UnsetType = UNSET

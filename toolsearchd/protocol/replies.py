@@ -126,6 +126,7 @@ class SearchedTool(WireRecord, frozen=True):
     source_name: str
     description: str
     required: list[str]
+    stale: bool | UnsetType = UNSET  # as last listed; its server has not confirmed it in this run
 
 
 class SearchReply(Stamped, frozen=True):
@@ -140,6 +141,7 @@ class SearchReply(Stamped, frozen=True):
 class DescribedTool(WireRecord, frozen=True):
     description: str
     parameters: dict[str, Any]
+    stale: bool | UnsetType = UNSET
 
 
 class DescribeReply(Stamped, frozen=True):

@@ -117,7 +117,7 @@ class Upstream:
             name=self.spec.name,
             state=self.state,
             reason=self.reason,
-            stale=listed and self.state != "ready",
+            stale=listed and not self._ever_ready,
             definitions=kept if listed else (),
             withheld=withheld if listed else (),
             declared_tools=len(kept),

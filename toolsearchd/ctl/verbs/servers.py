@@ -46,5 +46,9 @@ def run(args: Namespace) -> int:
 
 
 def _reason(server: ServerStatus) -> str:
-    retry = server.next_retry_s
-    return server.reason + (f"; next try in {duration(retry)}" if retry is not None else "")
+    parts = [server.reason] if server.reason else []
+    if server.stale:
+        parts.append("its tools are as last listed")
+    if server.next_retry_s is not None:
+        parts.append(f"next try in {duration(server.next_retry_s)}")
+    return "; ".join(parts)

@@ -27,7 +27,8 @@ def run(args: Namespace) -> int:
         f"{megabytes(reply['memory_bytes'])}, generation {reply['generation']}"
     )
     servers = ", ".join(f"{count} {state}" for state, count in sorted(reply["servers"].items()))
-    say(f"servers: {servers or 'none configured'}; tools: {reply['tools']}")
+    stale = f", {reply['stale_tools']} of them as last listed" if reply["stale_tools"] else ""
+    say(f"servers: {servers or 'none configured'}; tools: {reply['tools']}{stale}")
     for problem in reply["problems"]:
         print(coloured("problem: ", "warning"), end="")
         say(problem)
