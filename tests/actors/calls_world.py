@@ -23,6 +23,7 @@ from toolsearchd.catalog.model import Tool
 from toolsearchd.config.model import ServerSpec
 from toolsearchd.config.settings import Approval, Settings
 from toolsearchd.dispatch.queue import Queue
+from toolsearchd.dispatch.rules import RULES
 from toolsearchd.dispatch.shapes import RequestedCall
 from toolsearchd.limits import Limits
 from toolsearchd.protocol import requests as messages
@@ -45,7 +46,7 @@ def tool(name="erase", server="srv", **fields):
 
 
 class Caller:
-    client, profiles, may_decide, argument_rules = "agent", ("default",), True, "default"
+    client, profiles, may_decide, rules = "agent", ("default",), True, RULES
     client_side = None
     peer = PEER
 
@@ -59,8 +60,8 @@ class Caller:
     def tool_to_call(self, name):
         return self.world.tool
 
-    def notify(self, event, fields):
-        self.events.append((event, fields))
+    def notify(self, event):
+        self.events.append(event)
 
     async def call_own(self, tool, arguments, *, timeout_s):
         await self.world.reach(lambda: None)

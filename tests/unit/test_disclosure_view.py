@@ -180,7 +180,7 @@ def test_near_names_come_from_the_grant(grant, wrong, dialect):
     seen = view(GITHUB, SLACK, grant=grant, dialect=dialect)
     with pytest.raises(ToolsearchdError) as refused:
         seen.resolve_call(wrong, shown=())
-    near = [*seen.near_names(wrong, 50), *refused.value.fields["near"]]
+    near = [*seen.seen.near_names(wrong, 50), *refused.value.fields["near"]]
     near += seen.describe({"names": [wrong]}).get("near", {}).get(wrong, [])
     assert set(near) <= {seen.name_of(tool) for tool in seen.granted_tools()}
 
@@ -188,8 +188,8 @@ def test_near_names_come_from_the_grant(grant, wrong, dialect):
 def test_near_names_of_which_search_finds_none_come_from_the_grant():
     """All names of a small catalog are compared then."""
     some = source("srv", {"abcdefgh": "One", "abcdefgx": "Two"})
-    assert view(some).near_names("zbcdefg") == ["mcp__srv__abcdefgh", "mcp__srv__abcdefgx"]
-    assert view(some, grant=Grant(tools=("abcdefgx",))).near_names("zbcdefg") == ["mcp__srv__abcdefgx"]
+    assert view(some).seen.near_names("zbcdefg") == ["mcp__srv__abcdefgh", "mcp__srv__abcdefgx"]
+    assert view(some, grant=Grant(tools=("abcdefgx",))).seen.near_names("zbcdefg") == ["mcp__srv__abcdefgx"]
     explained = explain(view(some, grant=Grant(tools=("abcdefgx",))), "one", None, limits=Limits())
     assert "abcdefgh" not in json.dumps(explained)
     with pytest.raises(ToolsearchdError) as refused:
