@@ -15,9 +15,10 @@ import numpy as np
 
 from toolsearchd.dialects.hermes.analyzer import HermesAnalyzer, HermesV1Analyzer
 from toolsearchd.index import text
-from toolsearchd.index.analyzer import FIELDS, NAME, DefaultAnalyzer, is_compound
+from toolsearchd.index.analyzer import DefaultAnalyzer, is_compound
 from toolsearchd.index.concepts import Tuning
 from toolsearchd.index.document import Analysis, IndexDocument
+from toolsearchd.index.fields import FIELDS, NAME
 from toolsearchd.index.lexicon import Lexicon
 
 F = np.float32  # what the daemon keeps one word's scores in; a query's sum is a double

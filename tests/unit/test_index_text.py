@@ -6,8 +6,9 @@ import pytest
 
 from toolsearchd.dialects.registry import make_analyzer
 from toolsearchd.index import text
-from toolsearchd.index.analyzer import FIELDS, DefaultAnalyzer
+from toolsearchd.index.analyzer import DefaultAnalyzer
 from toolsearchd.index.document import Analysis, IndexDocument
+from toolsearchd.index.fields import NAMES
 
 
 def words(source: str) -> list[str]:
@@ -60,7 +61,7 @@ def test_fields_are_counted_apart() -> None:
         nested=(("mail", ""),),
         aliases=("mail",),
     )
-    assert len(found.lengths) == len(FIELDS)
+    assert len(found.lengths) == len(NAMES)
     assert list(dict(found.rows("B"))["mail"]) == [1, 0, 3, 1, 1, 1]
     assert found.lengths == (2, 1, 4, 1, 2, 1)
 

@@ -15,12 +15,10 @@ import snowballstemmer
 
 from toolsearchd.index import text
 from toolsearchd.index.document import Analysis, IndexDocument
+from toolsearchd.index.fields import FIELDS, NAMES
 from toolsearchd.index.lexicon import default_lexicon
 
 VERSION = 1  # raise when any analyzer's terms change for the same text
-
-FIELDS = ("name", "server", "description", "parameters", "parameter_descriptions", "aliases")
-NAME, SERVER, DESCRIPTION, PARAMETERS, PARAMETER_DESCRIPTIONS, ALIASES = range(len(FIELDS))
 
 KEPT_STEMS = 1 << 16  # 100,000 real tools hold about 60,000 distinct words
 
@@ -57,7 +55,7 @@ class DefaultAnalyzer:
     """The daemon's own. `languages`: Snowball names for words in Latin letters, `text.py` cuts the words."""
 
     name = "default"
-    fields = FIELDS
+    fields = NAMES
     frequencies_type = "B"  # a word's 256th repetition in a field adds nothing to a saturated score
     kept_words = KEPT_STEMS
 
@@ -78,7 +76,7 @@ class DefaultAnalyzer:
         self._latin = [stemmer(language) for language in self.languages]
         self._stems: dict[str, tuple[str, ...]] = {}
         self._runs: dict[str, tuple[tuple[str, ...], int]] = {}
-        self._name_runs: dict[str, tuple[tuple[str, ...], int]] = {}
+        self._whole_runs: dict[str, tuple[tuple[str, ...], int]] = {}
 
     @property
     def fingerprint(self) -> str:
@@ -91,26 +89,26 @@ class DefaultAnalyzer:
         rows = bytearray()
         blank = bytes(width)
         lengths = [0] * width
-        for field, source in enumerate(_field_texts(document)):
+        for at, field in enumerate(FIELDS):
+            source, keeps = field.text_of(document), field.keeps_stop_words
             if not source:
                 continue
-            # A tool may be named by nothing but stop words: who_am_i.
-            memo = self._name_runs if field == NAME else self._runs
+            memo = self._whole_runs if keeps else self._runs
             for run in text.runs(source):
                 found = memo.get(run)
                 if found is None:
                     if len(memo) >= self.kept_words:
                         memo.clear()
-                    found = memo[run] = self._cut(run, keep_stop_words=field == NAME)
+                    found = memo[run] = self._cut(run, keep_stop_words=keeps)
                 terms, count = found
-                lengths[field] += count
+                lengths[at] += count
                 for term in terms:
                     place = places.get(term)
                     if place is None:
                         places[term] = place = len(rows)
                         rows += blank
-                    if rows[place + field] < 255:
-                        rows[place + field] += 1
+                    if rows[place + at] < 255:
+                        rows[place + at] += 1
         return Analysis(document.key, document.name, tuple(lengths), "\n".join(places), bytes(rows))
 
     def stems(self, word: str) -> tuple[str, ...]:
@@ -158,18 +156,6 @@ class DefaultAnalyzer:
 def is_compound(words: list[str]) -> bool:
     """Is `GitHub` also worth the term `github`? Long identifiers are not: nobody types them joined."""
     return 2 <= len(words) <= 3 and sum(map(len, words)) <= 20
-
-
-def _field_texts(document: IndexDocument) -> tuple[str, ...]:
-    described = (*document.parameters, *document.nested)
-    return (
-        document.name,
-        document.server,
-        f"{document.title}\n{document.description}",
-        "\n".join([name for name, _ in described]),
-        "\n".join([words for _, words in described if words]),
-        "\n".join(document.aliases),
-    )
 
 
 @cache

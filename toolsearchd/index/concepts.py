@@ -15,7 +15,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from toolsearchd.index.analyzer import FIELDS, NAME, DefaultAnalyzer
+from toolsearchd.index.analyzer import DefaultAnalyzer
+from toolsearchd.index.fields import FIELDS, NAME
 from toolsearchd.index.impact import Sum, TermImpact, add_up, both
 from toolsearchd.index.lexicon import Lexicon
 from toolsearchd.index.postings import Counts, Posting
@@ -35,8 +36,8 @@ class Tuning(msgspec.Struct, frozen=True, kw_only=True):
     """The ranker's numbers. `tests/bench/README.md` says what each is worth."""
 
     k1: float = 1.2
-    weights: tuple[float, ...] = (3.0, 3.0, 1.0, 1.0, 0.5, 3.0)  # by `analyzer.FIELDS`
-    b: tuple[float, ...] = (0.3, 0.3, 0.6, 0.6, 0.6, 0.3)
+    weights: tuple[float, ...] = tuple(field.weight for field in FIELDS)
+    b: tuple[float, ...] = tuple(field.b for field in FIELDS)
     partner: float = 0.6  # a thesaurus partner counts for so much of the word itself
     name_coverage: float = 0.3  # a tool whose whole name the query covers gains so much
     coverage: float = 0.53  # share of the query's idf that the best match must carry

@@ -11,8 +11,8 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from toolsearchd.index.analyzer import FIELDS
 from toolsearchd.index.concepts import Alternative, Concept
+from toolsearchd.index.fields import NAMES
 from toolsearchd.index.query import QueryPlan
 from toolsearchd.index.ranker import DefaultSearcher
 from toolsearchd.index.scope import Scores
@@ -140,7 +140,7 @@ def _candidate(searcher: DefaultSearcher, plan: QueryPlan, scores: Scores, posit
         )
         fields: dict[str, float] = {}
         for stem in via.stems:
-            for field, value in zip(FIELDS, searcher.concepts.field_scores(stem, position), strict=True):
+            for field, value in zip(NAMES, searcher.concepts.field_scores(stem, position), strict=True):
                 if value:
                     fields[field] = fields.get(field, 0.0) + value
         words.append({"word": word, "via": " ".join(via.stems), "score": score, "fields": fields})

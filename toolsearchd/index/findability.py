@@ -13,14 +13,13 @@ import msgspec
 from pyroaring import BitMap
 
 from toolsearchd.index import text
-from toolsearchd.index.analyzer import ALIASES, DESCRIPTION, NAME, SERVER
 from toolsearchd.index.document import IndexDocument
+from toolsearchd.index.fields import IN_SIGHT
 from toolsearchd.index.lexicon import Lexicon
 from toolsearchd.index.ranker import DefaultSearcher
 
 PAGE = 5
 _WORDS = 3
-_IN_SIGHT = (NAME, SERVER, DESCRIPTION, ALIASES)  # what a person or a model reads first
 
 
 class HardToFind(msgspec.Struct, frozen=True):
@@ -66,7 +65,7 @@ class Finder:
 
     def _has_word_in_sight(self, document: IndexDocument) -> bool:
         for term, row in self._analyzer.analyse(document).rows(self._analyzer.frequencies_type):
-            if any(row[field] for field in _IN_SIGHT) and self._scope.document_frequency(term) <= PAGE:
+            if any(row[field] for field in IN_SIGHT) and self._scope.document_frequency(term) <= PAGE:
                 return True
         return False
 

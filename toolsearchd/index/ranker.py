@@ -11,8 +11,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from toolsearchd.index.analyzer import NAME, DefaultAnalyzer
+from toolsearchd.index.analyzer import DefaultAnalyzer
 from toolsearchd.index.concepts import Concepts, Tuning
+from toolsearchd.index.fields import NAME
 from toolsearchd.index.lexicon import Lexicon, default_lexicon
 from toolsearchd.index.query import QueryPlan, QueryReader
 from toolsearchd.index.scope import Scope, Scores, best
