@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolsearchd.dialects.deepagents import DISCOVERED, is_eligible_name, merged
+from toolsearchd.dialects.deepagents.dialect import DISCOVERED, is_eligible_name, merged
 
 names = st.text(max_size=130) | st.integers(0, 200).map(lambda n: f"tool_{n:03}")
 states = st.lists(names, max_size=80)

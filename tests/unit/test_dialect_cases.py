@@ -19,7 +19,7 @@ from toolsearchd.catalog.model import Source
 from toolsearchd.catalog.snapshot import Snapshot
 from toolsearchd.config.profile import settings_under
 from toolsearchd.config.tool_search import resolve_tool_search
-from toolsearchd.dialects.deepagents import DeepAgentsInterpreter, canonical_bytes
+from toolsearchd.dialects.deepagents.dialect import DeepAgentsInterpreter, canonical_bytes
 from toolsearchd.dialects.registry import DIALECTS, make_analyzer
 from toolsearchd.dialects.views import make_view
 from toolsearchd.disclosure.view import View

@@ -6,7 +6,7 @@ import pytest
 from tests.unit.disclosure_catalog import snapshot, source
 from toolsearchd.catalog.grant import Grant
 from toolsearchd.config.tool_search import ToolSearch
-from toolsearchd.dialects.deepagents import (
+from toolsearchd.dialects.deepagents.dialect import (
     DISCOVERED,
     SCHEMAS_BYTES,
     TEXT_BYTES,

@@ -1,69 +1,45 @@
-"""The only list of dialects and of rankers: names, the module that makes each, and who speaks one unasked.
+"""The only list of dialects and of rankers: the daemon's own, and each guest's by the name of its folder.
 
-A dialect is made by one small module, which is loaded when the first session speaks it.
+A folder says in a few lines what it brings (`Guest`); the module that makes a dialect is loaded when the
+first session speaks it.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from toolsearchd.config.dialect_options import DialectOptions
 from toolsearchd.dialects.base import Dialect
+from toolsearchd.dialects.guest import Guest
 from toolsearchd.index.analyzer import Analyzer
 from toolsearchd.index.ranking import Ranking
 
-_DIALECTS = {
-    "default": "dialects.default.DEFAULT",
-    "direct": "dialects.direct.DIRECT",
-    "hermes": "dialects.hermes.dialect.HERMES",
-    "hermes-v1": "dialects.hermes.june.HERMES_V1",
-    "nemoclaw-hermes": "dialects.hermes.nemoclaw.NEMOCLAW_HERMES",
-    "deepagents": "dialects.deepagents.DEEPAGENTS",
-    "openclaw": "dialects.openclaw.dialect.OPENCLAW",
-    "openclaw-g1": "dialects.openclaw.dialect.OPENCLAW",
-    "openclaw-g2": "dialects.openclaw.dialect.OPENCLAW",
-    "openclaw-g3": "dialects.openclaw.dialect.OPENCLAW",
+_GUESTS: dict[str, Guest] = {
+    name: importlib.import_module(f"toolsearchd.dialects.{name}").GUEST
+    for name in ("deepagents", "hermes", "openclaw")
 }
 
-MODULES = tuple(  # whoever loads ahead: a step each, before what imports it
-    f"toolsearchd.dialects.{name}"
-    for name in (
-        *(
-            "hermes.coercion",
-            "hermes.analyzer",
-            "hermes.ranker",
-            "hermes.dialect",
-            "hermes.june",
-            "hermes.nemoclaw",
-        ),
-        *("openclaw.ranker", "openclaw.catalog", "openclaw.replies", "openclaw.dialect"),
-        *("direct", "deepagents"),
-    )
-)
 
-CLIENTS = (  # globs of the lower-cased names of clients that speak a dialect unasked; first match
-    ("hermes", "hermes"),
-    ("hermes-agent", "hermes"),
-    ("nemoclaw-hermes", "nemoclaw-hermes"),
-    ("deepagents", "deepagents"),
-    ("deepagents-*", "deepagents"),
-    ("langchain-deepagents*", "deepagents"),
-    ("openclaw", "openclaw"),
-    ("openclaw-*", "openclaw"),
-)
+def _places(own: Mapping[str, str], what: Callable[[Guest], Mapping[str, str]]) -> dict[str, str]:
+    """The daemon's own, then what each guest brings: name → module and constant."""
+    brought = {
+        name: f"dialects.{folder}.{place}"
+        for folder, guest in _GUESTS.items()
+        for name, place in what(guest).items()
+    }
+    return {**own, **brought}
 
 
-_RANKINGS = {  # those of the index, and the dialects' own
-    "default": "index.ranking.DEFAULT",
-    "hermes": "dialects.hermes.ranker.HERMES",
-    "hermes-v1": "dialects.hermes.ranker.HERMES_V1",
-    "openclaw": "dialects.openclaw.ranker.OPENCLAW",
-}
-
-_OPTIONS = dict.fromkeys(  # whose profiles' options have a shape of their own
-    ("openclaw", "openclaw-g1", "openclaw-g2", "openclaw-g3"), "dialects.openclaw.options.OPTIONS"
+CLIENTS = tuple(pair for guest in _GUESTS.values() for pair in guest.clients)
+MODULES = (
+    *(
+        f"toolsearchd.dialects.{folder}.{module}"
+        for folder, guest in _GUESTS.items()
+        for module in guest.modules
+    ),
+    "toolsearchd.dialects.direct",
 )
 
 T = TypeVar("T")
@@ -94,9 +70,16 @@ class _Loaded(Mapping[str, T]):
         return len(self._places)
 
 
-DIALECTS: Mapping[str, Dialect] = _Loaded(_DIALECTS)
-RANKINGS: Mapping[str, Ranking] = _Loaded(_RANKINGS)
-OPTIONS: Mapping[str, DialectOptions] = _Loaded(_OPTIONS)
+DIALECTS: Mapping[str, Dialect] = _Loaded(
+    _places(
+        {"default": "dialects.default.DEFAULT", "direct": "dialects.direct.DIRECT"},
+        lambda guest: guest.dialects,
+    )
+)
+RANKINGS: Mapping[str, Ranking] = _Loaded(
+    _places({"default": "index.ranking.DEFAULT"}, lambda guest: guest.rankings)
+)
+OPTIONS: Mapping[str, DialectOptions] = _Loaded(_places({}, lambda guest: guest.options))
 
 
 def make_analyzer(ranker: str, options: Mapping[str, Any] | None = None) -> Analyzer:

@@ -1,4 +1,4 @@
-"""The fields of the daemon's own index, a row each: what is read of a tool, and what a word there is worth."""
+"""The fields of the daemon's own index, a row each: what is read of a tool, what a word there is worth."""
 
 from __future__ import annotations
 
