@@ -126,15 +126,17 @@ class Sender:
         def refuse(error: ToolsearchdError) -> None:
             end(refused(context.caller, error))
 
-        with in_flight.scope, guarded("calling a tool", refuse):
-            check = partial(self._start, context, request, started)
-            outcome = await self._answered(context, request, check, on_progress)
-            if context.sent:
-                outcome = await self._hooked(context, tool, outcome)
-                outcome = await self._fitted(context, tool, outcome)
-            end(outcome)
-        context.caller.account.end(context.entry, late=in_flight.outcome is not told)
-        self._in_flight.pop(context.entry, None)
+        try:
+            with in_flight.scope, guarded("calling a tool", refuse):
+                check = partial(self._start, context, request, started)
+                outcome = await self._answered(context, request, check, on_progress)
+                if context.sent:
+                    outcome = await self._hooked(context, tool, outcome)
+                    outcome = await self._fitted(context, tool, outcome)
+                end(outcome)
+        finally:
+            context.caller.account.end(context.entry, late=in_flight.outcome is not told)
+            self._in_flight.pop(context.entry, None)
 
     async def _answered(
         self,

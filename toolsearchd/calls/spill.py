@@ -234,6 +234,9 @@ class Spill:
         self._kept.setdefault(session, []).append(kept)  # it counts while it is written, too
         try:
             await self._in_thread(partial(_write, path, data))
+        except trio.Cancelled:  # before it was begun: nobody will be told of it
+            self._discard(session, kept)
+            raise
         except OSError as error:
             log.warning("a long result could not be kept: %s", error)
             self._discard(session, kept)
