@@ -106,8 +106,8 @@ async def test_a_call_that_waits_for_a_person(tmp_path, nursery):
     await cancelled(ask)
     assert world.pending == []
     assert world.is_idle
-    assert [event for event, _ in world.caller.events] == ["approval_requested", "approval_ended"]
-    assert world.caller.events[-1][1]["state"] == "withdrawn"
+    assert [event.op for event in world.caller.events] == ["approval_requested", "approval_ended"]
+    assert world.caller.events[-1].state == "withdrawn"
 
 
 async def test_a_call_that_waits_for_its_record(tmp_path):
@@ -278,7 +278,7 @@ async def test_an_evaluator_that_waits_for_counts(tmp_path, nursery):
     session = await world.open()
     world.counts.hold = trio.Event()
     await cancelled(session.assemble)
-    assert session.summary()["tier"] is None  # nothing was given to it
+    assert session.held is None  # nothing was given to it
     world.counts.hold.set()
     assert (await session.assemble())["tier"] == 1
     assert not world.evaluator._assembling

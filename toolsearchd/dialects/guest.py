@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Guest(NamedTuple):
-    """A place: a module of the guest's folder and a constant there, what bears the name or a tuple of such."""
+    """A place: a module of the guest's folder and a constant there, which bears the name, or several."""
 
     dialects: Mapping[str, str]  # name → place
     clients: tuple[tuple[str, str], ...] = ()
