@@ -22,7 +22,7 @@ from toolsearchd.disclosure.budget import listing_budget
 from toolsearchd.disclosure.listing import HEADER, ListedServer, listed, render
 from toolsearchd.disclosure.listing_steps import ListingPlan, forms_of
 from toolsearchd.disclosure.sanitise import short_description
-from toolsearchd.disclosure.tokens import chars4, count_tokens
+from toolsearchd.disclosure.tokens import chars4_of, count_tokens
 
 OWN = Path(__file__).parents[1] / "data" / "livemcp" / "catalog.jsonl.xz"
 BUDGETS = (200, 500, 1000, 2000, 4000, 8000, 16_000, 60_000)
@@ -104,7 +104,7 @@ def by_budget(name: str, servers: list[ListedServer]) -> None:
         found = again.listing(budget)
         assert found == plan.listing(budget)
         rows.append(["steps", budget, found.form, found.tokens, *figures(found.text, servers)])
-        reference = render(servers, budget, lambda blocks: chars4("\n".join(blocks)), HEADER)
+        reference = render(servers, budget, lambda blocks: chars4_of(len("\n".join(blocks))), HEADER)
         of_reference = figures(reference.text, servers)
         rows.append(["reference", budget, reference.form, count(reference.text), *of_reference])
     head = ["rule", "budget", "form", "tokens", "servers", "described", "named", "hinted at"]

@@ -11,9 +11,10 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.unit.unvalidatable import unvalidatable_reason
 from toolsearchd.catalog.model import Definition
 from toolsearchd.dialects.registry import DIALECTS
-from toolsearchd.dispatch.arguments import prepare, unvalidatable_reason
+from toolsearchd.dispatch.arguments import prepare
 from toolsearchd.dispatch.coerce import coerce
 from toolsearchd.dispatch.jsontext import JsonFault, read_json
 from toolsearchd.dispatch.rules import RULES

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from toolsearchd.disclosure.listing import HEADER, ListedServer, listed, render, unavailable
 from toolsearchd.disclosure.sanitise import clean, clean_json, plain_line, short_description
-from toolsearchd.disclosure.tokens import PIECE_CHARS, chars4, count_tokens, pieces
+from toolsearchd.disclosure.tokens import PIECE_CHARS, chars4_of, count_tokens, pieces
 
 LABELS = st.text("abcdefg-_", min_size=1, max_size=12)
 TEXTS = st.text(st.sampled_from("abc déя图🙂 .,-_"), max_size=40)
@@ -25,7 +25,7 @@ SERVERS = st.lists(
 
 
 def by_chars(blocks):
-    return chars4("\n".join(blocks))
+    return chars4_of(len("\n".join(blocks)))
 
 
 def naive(servers: list[ListedServer], budget: int) -> tuple[str, str]:
@@ -46,14 +46,14 @@ def naive(servers: list[ListedServer], budget: int) -> tuple[str, str]:
         steps.append((form, text(s.summary if s.label in gone else s.names for s in up)))
     if not up and down:
         steps.append(("groups", text([])))
-    return next(((form, t) for form, t in steps if chars4(t) <= budget), ("none", ""))
+    return next(((form, t) for form, t in steps if chars4_of(len(t)) <= budget), ("none", ""))
 
 
 @given(SERVERS, st.integers(0, 400), st.randoms(use_true_random=False))
 def test_the_rule_step_by_step_in_any_order(servers, budget, chance):
     shown = render(servers, budget, by_chars, HEADER)
     assert (shown.form, shown.text) == naive(servers, budget)
-    assert shown.tokens == chars4(shown.text) <= budget
+    assert shown.tokens == chars4_of(len(shown.text)) <= budget
     shuffled = list(servers)
     chance.shuffle(shuffled)
     assert render(shuffled, budget, by_chars, HEADER) == shown

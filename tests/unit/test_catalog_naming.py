@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolsearchd.catalog.naming import door_name, filter_tools, mcp_name, near_names, public_name
+from toolsearchd.catalog.naming import door_name, keeps, mcp_name, near_names, public_name
 from toolsearchd.dialects.hermes.names import Candidate, register_names
 
 CASES = [
@@ -75,8 +75,10 @@ def test_reference_cases(case: dict[str, Any]) -> None:
     when, expect = case["when"], case["expect"]
     if when["op"] == "filter_tools":
         rules = case["given"]["config"]["mcp_servers"]["s"]["tools"]
-        kept = filter_tools(when["server_tools"], rules.get("include"), rules.get("exclude", ()))
-        assert kept == expect["kept"]
+        include, exclude = rules.get("include"), rules.get("exclude", ())
+        include = [include] if isinstance(include, str) else include
+        exclude = [exclude] if isinstance(exclude, str) else exclude
+        assert [tool for tool in when["server_tools"] if keeps(tool, include, exclude)] == expect["kept"]
         return
     result = register_names(
         [Candidate(c["server"], c["tool"], c["kind"]) for c in when["candidates"]],

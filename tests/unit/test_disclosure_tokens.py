@@ -13,7 +13,7 @@ from toolsearchd.disclosure import tokens
 from toolsearchd.disclosure.tokens import (
     PIECE_CHARS,
     VOCABULARIES,
-    chars4,
+    chars4_of,
     count_tokens,
     encoding_for,
     estimate_tokens,
@@ -107,7 +107,7 @@ def test_the_estimate_is_as_far_off_as_it_says(catalog, encoding):
 
 
 def test_characters_over_four_round_up():
-    assert [chars4(text) for text in ("", "a", "abcd", "abcde", "图像🙂ö")] == [0, 1, 1, 2, 1]
+    assert [chars4_of(len(text)) for text in ("", "a", "abcd", "abcde", "图像🙂ö")] == [0, 1, 1, 2, 1]
 
 
 def test_an_unknown_encoding_is_estimated():

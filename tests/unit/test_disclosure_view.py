@@ -6,10 +6,10 @@ import pytest
 
 from tests.unit.disclosure_catalog import DOWN, GITHUB, SLACK, STARTING, assembled, source, view
 from toolsearchd.catalog.grant import Grant
+from toolsearchd.dialects.registry import DIALECTS
 from toolsearchd.dialects.views import make_view
 from toolsearchd.disclosure.explanation import explain
 from toolsearchd.disclosure.texts import ToolTexts
-from toolsearchd.disclosure.tiers import is_deferrable
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 
@@ -247,21 +247,27 @@ def test_a_tool_without_a_known_source_is_grouped_under_other():
 
 
 @pytest.mark.parametrize(
-    ("name", "source_name", "deferrable"),
+    ("own", "hides"),
     [
-        ("tool_call", "mcp-x", False),
-        ("todo_list", None, True),
-        ("terminal", "mcp-x", False),
-        ("something", None, False),
-        ("mcp__x__y", "mcp-x", True),
-        ("window", "desktop_ui", False),
-        ("init", "project", False),
-        ("wizard", "setup", False),
-        ("weather", "weather-plugin", True),
+        ({"name": "tool_call", "core": False}, False),
+        ({"name": "todo_list", "core": True}, True),
+        ({"name": "terminal", "core": True}, False),
+        ({"name": "something"}, False),
+        ({"name": "window", "core": False, "toolset": "desktop_ui"}, False),
+        ({"name": "init", "core": False, "toolset": "project"}, False),
+        ({"name": "wizard", "core": False, "toolset": "setup"}, False),
+        ({"name": "todo_list", "core": False, "toolset": "setup"}, True),
+        ({"name": "weather", "core": False, "toolset": "weather-plugin"}, True),
+        ({"name": "weather", "core": False}, True),
     ],
 )
-def test_what_may_hide(name, source_name, deferrable):
-    assert is_deferrable(name, source_name, core={"terminal", "todo_list"}, defer={"todo_list"}) == deferrable
+@pytest.mark.parametrize("dialect", ["hermes", "nemoclaw-hermes"])
+def test_which_own_tools_may_hide(own, hides, dialect):
+    """The reference's rule, in its order."""
+    sort_own = DIALECTS[dialect].interpreter().sort_own
+    sorted_tools = sort_own([own], defer={"todo_list"}, taken=(), limits=Limits())
+    names = [one.name for group in sorted_tools.deferred.values() for one in group]
+    assert names == ([own["name"]] if hides else [])
 
 
 # --- what views share -----------------------------------------------------------------------------

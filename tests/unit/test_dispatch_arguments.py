@@ -5,8 +5,9 @@ import time
 import msgspec
 import pytest
 
+from tests.unit.unvalidatable import unvalidatable_reason
 from toolsearchd.catalog.definition import decode_definition
-from toolsearchd.dispatch.arguments import prepare, unvalidatable_reason
+from toolsearchd.dispatch.arguments import prepare
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 

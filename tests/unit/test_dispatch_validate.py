@@ -7,9 +7,10 @@ from contextlib import contextmanager
 import msgspec
 import pytest
 
+from tests.unit.unvalidatable import unvalidatable_reason
 from toolsearchd.catalog.model import Definition
 from toolsearchd.dialects.registry import DIALECTS
-from toolsearchd.dispatch.arguments import prepare, unvalidatable_reason
+from toolsearchd.dispatch.arguments import prepare
 from toolsearchd.dispatch.rules import RULES
 from toolsearchd.dispatch.schema import read_schema
 from toolsearchd.errors import ToolsearchdError

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from toolsearchd.catalog.definition import decode_definition
 from toolsearchd.catalog.model import Source
-from toolsearchd.catalog.naming import filter_tools
+from toolsearchd.catalog.naming import keeps
 from toolsearchd.config.model import ServerSpec
 from toolsearchd.limits import Limits
 from toolsearchd.upstream.fleet import Fleet
@@ -35,7 +35,7 @@ def named(found):
 def test_what_is_let_through_and_what_is_kept_back_are_the_whole_list(tools, filter_):
     whole = definitions(tools)
     kept, withheld = sift(whole, spec(*filter_))
-    assert named(kept) == filter_tools(tools, *filter_)
+    assert named(kept) == [tool for tool in tools if keeps(tool, *filter_)]
     assert named(listed_by(Source(name="s", definitions=kept, withheld=withheld))) == tools
     assert (kept is whole) == (not withheld)
 

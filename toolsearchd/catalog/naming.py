@@ -64,15 +64,6 @@ def keeps(tool: str, include: Sequence[str] | None, exclude: Sequence[str] = ())
     return not any(matches_glob(tool, pattern) for pattern in exclude)
 
 
-def filter_tools(
-    tools: Iterable[str], include: Sequence[str] | str | None, exclude: Sequence[str] | str = ()
-) -> list[str]:
-    """The tools that the filter keeps, in their order. One pattern may stand for a list of one."""
-    include = (include,) if isinstance(include, str) else include
-    exclude = (exclude,) if isinstance(exclude, str) else exclude
-    return [tool for tool in tools if keeps(tool, include, exclude)]
-
-
 def near_names(name: str, candidates: Iterable[str], n: int = 3) -> list[str]:
     """Up to `n` of the candidates that `name` may have meant, nearest first, equal ones by name.
 

@@ -134,10 +134,6 @@ class Snapshot:
                 assert tool is not None
                 yield tool
 
-    def tools_of(self, source: str) -> list[Tool]:
-        """One source's tools in catalog order."""
-        return list(self.iter_tools(self.docs_of.get(source, BitMap())))
-
     def doc_of(self, tool: Tool) -> int:
         return self.by_public[tool.public_name]
 

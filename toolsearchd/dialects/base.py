@@ -46,6 +46,8 @@ class Interpreter:
         """Raises TOOL_NOT_FOUND in the dialect's words for a name that means no tool of the view; those left
         are looked for in other forms. `known`: the public names of all tools of all servers."""
 
+    direct_toolsets: frozenset[str] = frozenset()  # of the agent's own tools, what never hides
+
     def sort_own(
         self,
         tools: Sequence[dict[str, Any]],
@@ -55,7 +57,14 @@ class Interpreter:
         limits: Limits,
     ) -> OwnTools:
         """Which of the agent's own tools hide; see `sort_own_tools`."""
-        return sort_own_tools(tools, bridge_names=self.verbs, defer=defer, taken=taken, limits=limits)
+        return sort_own_tools(
+            tools,
+            bridge_names=self.verbs,
+            defer=defer,
+            taken=taken,
+            direct_toolsets=self.direct_toolsets,
+            limits=limits,
+        )
 
     def calls(self, view: View, args: Mapping[str, Any]) -> BridgeCalls:
         return BridgeCalls(args=dict(args), value_of=results)

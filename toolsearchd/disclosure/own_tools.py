@@ -46,13 +46,14 @@ def sort_own_tools(
     *,
     core_names: Collection[str] = (),
     unique: bool = False,
+    direct_toolsets: Collection[str] = (),
     bridge_names: Collection[str],
     defer: Collection[str],
     taken: Collection[str],
     limits: Limits,
 ) -> OwnTools:
     """`defer`: core tools that hide all the same; `taken`: public names;
-    `core_names`: what never hides; `unique`: names that meet are refused.
+    `core_names`, `direct_toolsets`: what never hides; `unique`: names that meet are refused.
 
     The bridge's names are stripped, so that an agent may hand back the whole list it was given. Raises
     BAD_ARGUMENTS where such names meet, or for more tools than a server may have.
@@ -81,7 +82,8 @@ def sort_own_tools(
         core = tool.get("core", True) is not False
         if not core and name in core_names and unique:
             raise ToolsearchdError("BAD_ARGUMENTS", f"tools: {shown} is the name of a core tool")
-        if not name or name in core_names or (core and name not in defer):
+        stays = core or tool.get("toolset") in direct_toolsets
+        if not name or name in core_names or (stays and name not in defer):
             direct.append(_as_function(tool))
             continue
         try:

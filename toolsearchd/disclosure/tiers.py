@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Literal
 
-from toolsearchd.disclosure.bridge import BRIDGE_NAMES
 from toolsearchd.disclosure.listing import Form
 
 Tier = Literal[0, 1, 2]
 
 FIT_UNKNOWN_CONTEXT_TOKENS = 20_000  # what all schemas may take where the context length is not known
 THRESHOLD_UNKNOWN_CONTEXT_TOKENS = 20_000  # the same for a threshold (the reference of June 2026)
-_OWN_SOURCES = ("desktop_ui", "project", "setup")  # the reference agent's own, never hidden
-
-
-def is_deferrable(name: str, source: str | None, *, core: Collection[str], defer: Collection[str]) -> bool:
-    """May this tool hide? The reference's rule, in its order.
-
-    `source`: `mcp-<server>`, a plugin's name, or None where nobody registered the tool: what is unknown stays
-    visible, never dropped silently. `defer`: core tools that hide all the same.
-    """
-    if name in BRIDGE_NAMES:
-        return False
-    if name in defer:
-        return True
-    if name in core or source is None:
-        return False
-    return source.startswith("mcp-") or source not in _OWN_SOURCES
 
 
 def no_bridge_because(

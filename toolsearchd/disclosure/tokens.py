@@ -74,11 +74,6 @@ def encoding_for(model: str | None) -> str:
     return next((encoding for prefix, encoding in _MODELS if name.startswith(prefix)), DEFAULT_ENCODING)
 
 
-def chars4(text: str) -> int:
-    """The reference's estimate: ceil(characters / 4)."""
-    return chars4_of(len(text))
-
-
 def chars4_of(characters: int) -> int:
     """The same of a length."""
     return -(-characters // 4)

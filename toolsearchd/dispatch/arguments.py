@@ -8,7 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from toolsearchd.catalog.model import Definition
-from toolsearchd.dispatch.check import KEPT_SCHEMAS, Check, Unjudged, plan
+from toolsearchd.dispatch.check import KEPT_SCHEMAS, Check, Unjudged
 from toolsearchd.dispatch.rules import RULES, Rules
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
@@ -44,11 +44,6 @@ def prepare(
             ) from None
         check.refuse_foreign_of_any_size(unjudged.arguments)
         return unjudged.arguments
-
-
-def unvalidatable_reason(definition: Definition, limits: Limits) -> str:
-    """Why the tool's arguments can't be validated; empty where they can."""
-    return definition.unvalidatable or plan(definition.input_schema, limits).fault
 
 
 class _Top(msgspec.Struct, frozen=True):

@@ -7,8 +7,8 @@ for the earlier. Everything else is a barrier: it runs alone, after all before i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 _PATH_KEYS = frozenset(
     "path paths file files filename filepath dir directory folder uri "
@@ -39,13 +39,6 @@ BARRIER = Footprint(shared=False)
 READ = Footprint(shared=True, writes=False)
 
 
-class Segment(NamedTuple):
-    """Consecutive calls, by their places, that run at once or one after the other."""
-
-    mode: Literal["parallel", "sequential"]
-    calls: tuple[int, ...]
-
-
 def footprint(
     arguments: Mapping[str, Any], *, read_only: bool | None, trusted: bool, server_is_parallel: bool
 ) -> Footprint:
@@ -59,25 +52,6 @@ def footprint(
 def may_join(call: Footprint, running: Iterable[Footprint]) -> bool:
     """May it start while `running` run?"""
     return not any(call.clashes_with(other) for other in running)
-
-
-def plan(calls: Sequence[Footprint]) -> list[Segment]:
-    """Where each of them stands; a run of one is sequential, neighbouring sequential ones are one segment."""
-    runs: list[list[int]] = []
-    for at, call in enumerate(calls):
-        if runs and may_join(call, (calls[other] for other in runs[-1])):
-            runs[-1].append(at)
-        else:
-            runs.append([at])
-    segments: list[Segment] = []
-    for run in runs:
-        if len(run) > 1:
-            segments.append(Segment("parallel", tuple(run)))
-        elif segments and segments[-1].mode == "sequential":
-            segments[-1] = Segment("sequential", segments[-1].calls + tuple(run))
-        else:
-            segments.append(Segment("sequential", tuple(run)))
-    return segments
 
 
 def _paths_in(arguments: Mapping[str, Any]) -> tuple[Path, ...]:

@@ -21,6 +21,8 @@ _mcp_name = lru_cache(maxsize=32 * 1024)(mcp_name)  # every view asks for every 
 
 
 class HermesInterpreter(Interpreter):
+    direct_toolsets = frozenset(("desktop_ui", "project", "setup"))
+
     def check_name(self, view: View, name: str, known: Collection[str]) -> None:
         check_name(name, deferrable=known, session=view.tools_by_name)
 
