@@ -88,7 +88,7 @@ def test_an_agents_arguments(daemon, arguments):
                 "arguments": {"calls": [fine | {"arguments": arguments}]},
             }
         )
-        assert slot(told | told["value"])["error"]["code"] == "INVALID_ARGUMENTS"
+        assert told["value"]["error"]["code"] == "INVALID_ARGUMENTS"
         if isinstance(arguments, dict):
             told = wire.ask({"op": "use", "id": 10, "tool": ECHO, "arguments": arguments})
             assert told["value"]["error"]["code"] == "INVALID_ARGUMENTS"
