@@ -94,7 +94,7 @@ def held(cataloger, evaluator):
         "forms": len(_forms),
         "chains": sum(len(forms._chains) for forms in _forms.values()),
         "spellings": sum(map(len, index.spellings._terms.values())),
-        "runs": len(analyzer._runs) + len(analyzer._name_runs),
+        "runs": len(analyzer._runs) + len(analyzer._whole_runs),
     }
 
 

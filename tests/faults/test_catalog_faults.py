@@ -14,7 +14,7 @@ from toolsearchd.catalog.model import Definition, Source
 from toolsearchd.catalog.naming import door_name, public_name
 from toolsearchd.catalog.snapshot import Snapshot
 from toolsearchd.dialects.registry import make_analyzer
-from toolsearchd.index.analyzer import DESCRIPTION, PARAMETERS
+from toolsearchd.index.fields import NAMES
 from toolsearchd.limits import Limits
 
 LIMITS = Limits()
@@ -71,7 +71,7 @@ def test_a_huge_description_is_analysed_up_to_a_bound(description: str) -> None:
     document = document_of(Source(name="s"), definition, LIMITS.analysed_bytes)
     assert len(document.description) <= LIMITS.analysed_bytes
     analysis = ANALYZERS["default"].analyse(document)
-    assert analysis.lengths[DESCRIPTION] <= LIMITS.analysed_bytes // 2
+    assert analysis.lengths[NAMES.index("description")] <= LIMITS.analysed_bytes // 2
     assert max(map(len, analysis.terms.split("\n"))) <= 64
 
 
@@ -83,7 +83,7 @@ def test_odd_property_names_are_clipped_and_harmless() -> None:
     assert max(len(name) for name, _ in document.parameters) <= 200
     analysis = ANALYZERS["default"].analyse(document)
     assert "proto" in analysis.terms.split("\n")
-    assert analysis.lengths[PARAMETERS] >= 5
+    assert analysis.lengths[NAMES.index("parameters")] >= 5
 
 
 def test_ten_thousand_properties_and_deep_ones() -> None:
