@@ -47,6 +47,10 @@ class Caller:
     session_id, client, profiles, may_decide = "s1", "hermes", ("default",), False
     peer = Peer(os.getpid(), os.getuid(), "")
     rules = HermesRules()
+
+    def client_word(self, _tool):
+        return None
+
     client_side = None
 
     def __init__(self, tools):

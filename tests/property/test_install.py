@@ -31,7 +31,7 @@ def check(name, made):
     plan = plan_install(client, before(data), DOOR)
     assert plan_uninstall(client, found(plan)).text == data
     kept = servers(name, plan.text)
-    assert kept.pop("toolsearchd")["args"] == ["mcp"]
+    assert kept.pop("toolsearchd")["args"] == ["mcp", "--client", name]
     assert set(kept) == {key for key, one in servers(name, data).items() if "stays" in str(one)}
     # Edited since: a line more at the end changes nothing that is said.
     again = plan_uninstall(client, found(plan, text=plan.text + b"\n")).text

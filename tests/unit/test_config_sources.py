@@ -277,8 +277,8 @@ def test_the_digest_is_keyed_and_shows_no_value():
         (
             "codex",
             '[mcp_servers.s]\nurl = "https://h/mcp"\nbearer_token_env_var = "SET"\n'
-            'http_headers = { X = "${SET}" }\nenv_http_headers = { Y = "SET" }',
-            {"headers": {"X": "${SET}", "Y": "value", "Authorization": "Bearer value"}},
+            'http_headers = { X = "$SET" }\nenv_http_headers = { Y = "SET" }',
+            {"headers": {"X": "$SET", "Y": "value", "Authorization": "Bearer value"}},
         ),
         (
             "hermes",
@@ -420,12 +420,14 @@ def test_own_servers_come_last_and_see_variables():
 
 
 def test_what_an_own_entry_says_in_vain_is_said():
-    own = {"command": "x", "cwd": "/work", "approval": "deny", "tools": {"exclude": ["t"]}}
+    own = {"command": "x", "cwd": "/work", "approval": "deny", "tools": {"exclude": ["t"]}, "start": "lazy"}
     found = desired({"a": {"command": "x", "timeout": 9}}, settings=Settings(servers={"b": own}))
+    (server,) = found.servers
+    assert (server.exclude, server.approval) == (("t",), "deny")  # what narrows is in force all the same
     (problem,) = found.problems
     assert (problem.level, problem.path) == ("warning", "servers.b")
     assert "the entry a of" in problem.message
-    assert problem.message.endswith("not in force: tools, approval")
+    assert problem.message.endswith("not in force: start")
     assert not desired({"a": {"command": "x"}}, {"b": {"command": "x", "timeout": 9}}).problems
 
 

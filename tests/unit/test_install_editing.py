@@ -9,9 +9,15 @@ from tests.unit.installing import found, install, servers
 from toolsearchd.config.install.clients import CLIENTS
 from toolsearchd.config.install.plan import plan_uninstall
 
-DOOR_YAML = "  toolsearchd:\n    command: /opt/bin/toolsearchctl\n    args:\n    - mcp\n"
-DOOR_TOML = '[mcp_servers.toolsearchd]\ncommand = "/opt/bin/toolsearchctl"\nargs = ["mcp"]\n'
-DOOR_LINE = '{"command": "/opt/bin/toolsearchctl", "args": ["mcp"]}'
+DOOR_YAML = (
+    "  toolsearchd:\n    command: /opt/bin/toolsearchctl\n    args:\n"
+    "    - mcp\n    - --client\n    - hermes\n"
+)
+DOOR_TOML = (
+    '[mcp_servers.toolsearchd]\ncommand = "/opt/bin/toolsearchctl"\nargs = ["mcp", "--client", "codex"]\n'
+)
+OPENCLAW_LINE = '{"command": "/opt/bin/toolsearchctl", "args": ["mcp", "--client", "openclaw"]}'
+DOOR_LINE = '{"command": "/opt/bin/toolsearchctl", "args": ["mcp", "--client", "cursor"]}'
 
 
 def edited_since(name, plan):
@@ -28,7 +34,7 @@ def edited_since(name, plan):
         (
             "hermes",
             "mcp_servers: {a: {command: x}, s: {url: 'https://s.example/mcp'}}\n",
-            "mcp_servers: {toolsearchd: {command: /opt/bin/toolsearchctl, args: [mcp]}, "
+            "mcp_servers: {toolsearchd: {command: /opt/bin/toolsearchctl, args: [mcp, --client, hermes]}, "
             "s: {url: 'https://s.example/mcp'}}\n",
         ),
         (
@@ -56,7 +62,7 @@ def edited_since(name, plan):
             '{"mcpServers": {"a": {"command": "x"}, "s": {"url": "https://s.example/mcp"}}}',
             f'{{"mcpServers": {{"toolsearchd": {DOOR_LINE}, "s": {{"url": "https://s.example/mcp"}}}}}}',
         ),
-        ("openclaw", "{mcp: {}}", f'{{mcp: {{"servers": {{"toolsearchd": {DOOR_LINE}}}}}}}'),
+        ("openclaw", "{mcp: {}}", f'{{mcp: {{"servers": {{"toolsearchd": {OPENCLAW_LINE}}}}}}}'),
     ],
 )  # fmt: skip
 def test_where_the_daemons_entry_stands(name, text, installed):

@@ -87,7 +87,7 @@ def test_there_and_back(home, name):
     assert home.files() == before
     status, done = home.ctl("install", name)
     assert (status, done["file"], done["changed"]) == (0, str(path), True)
-    assert done["door"]["args"][-1] == "mcp"
+    assert done["door"]["args"][-3:] == ["mcp", "--client", name]
     assert os.access(done["door"]["command"], os.X_OK)
     assert stat.S_IMODE(path.stat().st_mode) == 0o644
     for kept in (done["moved_file"], done["backup"]):

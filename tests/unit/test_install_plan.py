@@ -165,7 +165,7 @@ def test_disclosure_changes_the_words_of_the_entry_and_nothing_else(name):
     plan = install(name)
     direct = plan_disclosure(CLIENTS[name], found(plan), "direct")
     entry = servers(name, direct.text)["toolsearchd"]
-    assert entry["args"] == ["mcp", "--disclosure", "direct"]
+    assert entry["args"] == ["mcp", "--client", name, "--disclosure", "direct"]
     assert servers(name, direct.text) == servers(name, plan.text) | {"toolsearchd": entry}
     assert plan_disclosure(CLIENTS[name], found(direct), "direct").text == direct.text
     assert plan_disclosure(CLIENTS[name], found(direct), "progressive").text == plan.text
@@ -176,7 +176,7 @@ def test_disclosure_changes_the_words_of_the_entry_and_nothing_else(name):
     entry = servers(name, again.text)["toolsearchd"]
     assert (entry["command"], entry["args"]) == (
         "/new/toolsearchctl",
-        ["mcp", "--profile", "p", "--disclosure", "direct"],
+        ["mcp", "--client", name, "--profile", "p", "--disclosure", "direct"],
     )
 
 

@@ -65,6 +65,9 @@ class Caller(Protocol):
     def tool_to_call(self, name: str) -> Tool:
         """The granted tool that `name` means now. Raises TOOL_NOT_FOUND or TOOL_CHANGED."""
 
+    def client_word(self, tool: Tool) -> Decision | None:
+        """What its client's own config says of calls of the tool now; None where that is nothing."""
+
     def notify(self, event: Event) -> None: ...
 
     async def call_own(self, tool: str, arguments: dict[str, Any], *, timeout_s: float) -> dict[str, Any]:
@@ -232,7 +235,8 @@ class Admission:
         """The policy's word of this moment: True goes, False is to be asked for. Raises DENIED."""
         spec, arguments = self._spec(tool), context.arguments or {}
         profiles = context.caller.profiles
-        decision = strictest(self._decide(profile, tool, spec, arguments) for profile in profiles)
+        word = context.caller.client_word(tool)
+        decision = strictest(self._decide(profile, tool, spec, arguments, word) for profile in profiles)
         context.rule = decision.rule
         if decision.then == "deny":
             raise ToolsearchdError("DENIED", f"the policy refuses {tool.public_name} ({decision.rule})")
@@ -264,7 +268,12 @@ class Admission:
         return tool.definition.read_only is True and spec is not None and spec.trust == "full"
 
     def _decide(
-        self, profile: str, tool: Tool, spec: ServerSpec | None, arguments: dict[str, Any]
+        self,
+        profile: str,
+        tool: Tool,
+        spec: ServerSpec | None,
+        arguments: dict[str, Any],
+        client: Decision | None,
     ) -> Decision:
         settings = self._settings()
         named = settings.profiles.get(profile)
@@ -280,6 +289,7 @@ class Admission:
             arguments=arguments,
             public_name=tool.public_name,
             profile_approval=named.approval if named else None,
+            client=client,
         )
 
     def _tool_to_call(self, context: CallContext, request: RequestedCall) -> Tool:

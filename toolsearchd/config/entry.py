@@ -20,6 +20,8 @@ from toolsearchd.config.document import Path, Place, problem_at
 from toolsearchd.config.expand import ExpandContext, Rule, expand
 from toolsearchd.config.masking import unquoted
 from toolsearchd.config.model import Origin, Problem, ServerSpec
+from toolsearchd.config.needs import PLACEHOLDER, SENT_PLACEHOLDER, mend_of, need_of
+from toolsearchd.config.restrictions import Restrictions
 from toolsearchd.config.words import split_words
 
 _TRANSPORTS = {
@@ -52,9 +54,11 @@ KEYS = (
 )
 """Every key of an entry under the daemon's own `servers:`."""
 
+MODES = "modes"
+"""Where a format puts the approvals of single tools into the common entry: a tuple, as no file has one."""
 LEFT_OUT = "the entry is left out"
-UNSET = "a variable in it is not set; it is used as it is written"
-"""The warning where an entry holds a variable that has no value."""
+UNSET = "a variable in it is not set"
+"""How the warning begins where an entry holds a variable that has no value."""
 
 _FALSE = ("false", "no", "off", "0", "")
 
@@ -97,6 +101,7 @@ class EntryReader:
         self._strict = strict
         self._root = root
         self._milliseconds = milliseconds
+        self._needs = ""  # the first thing that the entry at hand needs
         self.problems: list[Problem] = []
 
     def read(self, name: str, entry: object, origin: Origin) -> ServerSpec | None:
@@ -108,6 +113,7 @@ class EntryReader:
                 raise EntryError("expected a mapping (command, args, … or url, headers, …)")
             if self._strict:
                 self._check_keys(entry, KEYS, ())
+            self._needs = ""
             spec = self._spec(name, entry, origin)
         except EntryError as error:
             self._report("error", f"{error}; {LEFT_OUT}", name, *error.field)
@@ -131,9 +137,7 @@ class EntryReader:
         if not url and not command:
             raise EntryError("neither a command nor a url is given", "command")
         if entry.get("envFile"):
-            self._report(
-                "warning", "it is not read; put its variables into env or environment.file", name, "envFile"
-            )
+            self._need(f"file {entry['envFile']}", "it is not read", name, "envFile")
         if "\n" in url or "\r" in url:
             raise EntryError("a line break can't be part of it", "url")
         plain = {
@@ -158,7 +162,7 @@ class EntryReader:
                 "warning", "trust is neither full nor untrusted; untrusted is in force", name, "trust"
             )
             plain["trust"] = "untrusted"
-        spec = self._converted(plain)
+        spec = self._converted({**plain, "needs": self._needs})
         for key, texts in (("pins", spec.pins), ("pass_env", spec.pass_env)):
             if any(map(_is_odd, texts)):
                 raise EntryError("holds a character that can't be passed on", key)
@@ -166,7 +170,14 @@ class EntryReader:
             self._report("warning", f"{spec.sharing} is {NOT_YET}; shared is in force", name, "sharing")
         if spec.max_concurrency < 1:
             raise EntryError("expected a whole number of at least 1", "max_concurrency")
-        return spec
+        modes = entry.get(MODES)
+        said = Restrictions(
+            client=origin.format,
+            enabled=spec.enabled,
+            filters=() if spec.include is None and not spec.exclude else ((spec.include, spec.exclude),),
+            modes=modes if isinstance(modes, tuple) else (),
+        )
+        return msgspec.structs.replace(spec, restrictions=(said,))
 
     def _converted(self, plain: Mapping[str, Any]) -> ServerSpec:
         try:
@@ -308,11 +319,23 @@ class EntryReader:
 
     def _expanded(self, name: str, text: str, *field: str | int) -> str:
         value, unset = expand(text, self._rule, self._context)
-        if unset:
-            self._report("warning", UNSET, name, *field)
+        sent = SENT_PLACEHOLDER if field[0] in ("url", "headers") else PLACEHOLDER
+        for literal in unset or sent.findall(value):
+            need = need_of(literal)
+            self._need(need, UNSET if need.startswith("variable") else "only its client has it", name, *field)
+            break
         if _is_odd(value):
             raise EntryError("holds a character that can't be passed on (NUL, or half of a pair)", *field)
         return value
+
+    def _need(self, need: str, why: str, *at: str | int) -> None:
+        """Something is not there: the entry is not to be started."""
+        self._needs = self._needs or need
+        path = (*self._path, *at)
+        message = f"{why}; the server needs {need} and is not started before"
+        self.problems.append(
+            problem_at("warning", message, self._file, path, self._place(path), mend=mend_of(need))
+        )
 
     def _report(self, level: Literal["error", "warning"], message: str, *at: str | int) -> None:
         path = (*self._path, *(part for part in at if part != ""))

@@ -60,14 +60,12 @@ def _hermes(match: re.Match[str], context: ExpandContext) -> str | None:
 
 
 def _places(context: ExpandContext) -> dict[str, str]:
-    workspace = context.workspace or context.home
-    return {
-        "userHome": context.home,
-        "workspaceFolder": workspace,
-        "workspaceFolderBasename": PurePath(workspace).name,
-        "pathSeparator": "/",
-        "/": "/",
-    }
+    """A user's file belongs to no folder: there, the workspace stays unset."""
+    places = {"userHome": context.home, "pathSeparator": "/", "/": "/"}
+    if context.workspace:
+        places["workspaceFolder"] = context.workspace
+        places["workspaceFolderBasename"] = PurePath(context.workspace).name
+    return places
 
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
@@ -94,21 +92,20 @@ RULES: dict[str, Rule | None] = {
 }
 
 
-def expand(text: str, rule: Rule | None, context: ExpandContext) -> tuple[str, bool]:
-    """The expanded text, and whether a variable in it was unset (it stays as it is written)."""
+def expand(text: str, rule: Rule | None, context: ExpandContext) -> tuple[str, tuple[str, ...]]:
+    """The expanded text, and the variables in it that are unset (they stay as they are written)."""
     if rule is None or ("$" not in text and "{env:" not in text):
-        return text, False
-    unset = False
+        return text, ()
+    unset: list[str] = []
 
     def replaced(match: re.Match[str]) -> str:
-        nonlocal unset
         value = rule.replace(match, context)
         if value is None:
-            unset = True
+            unset.append(match[0])
             return match[0]
         return value
 
     # Behind the last brace no other form ends, and each beginning of one would look for its end in vain.
     closed = text.rfind("}") + 1
     rest = text[closed:] if rule.bare is None else rule.bare.sub(replaced, text[closed:])
-    return rule.pattern.sub(replaced, text[:closed]) + rest, unset
+    return rule.pattern.sub(replaced, text[:closed]) + rest, tuple(unset)

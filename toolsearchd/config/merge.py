@@ -15,6 +15,7 @@ from toolsearchd.config.document import NOWHERE
 from toolsearchd.config.entry import UNSET, EntryReader
 from toolsearchd.config.expand import RULES, ExpandContext
 from toolsearchd.config.model import Desired, Origin, Problem, ServerSpec
+from toolsearchd.config.restrictions import OWN, restrictions_of
 from toolsearchd.config.settings import Settings
 from toolsearchd.config.sources import Parsed
 
@@ -44,7 +45,7 @@ def desired_state(
     """`parsed`: one per file, in sources order, the last good parse of each. `key`: keys the spec digests.
     `environment`: of `environment.file`, beneath each entry's own env (so a changed value restarts)."""
     problems: list[Problem] = [problem for one in parsed for problem in one.problems]
-    specs: list[ServerSpec] = [spec for one in parsed for spec in one.servers]
+    specs = _restricted(parsed)
     own = _own_servers(settings, context, config_file)
     specs += own.servers
     problems += own.problems
@@ -57,7 +58,10 @@ def desired_state(
         alike.setdefault(digest, []).append(spec)
     merged = [_joined(digest, specs) for digest, specs in alike.items()]
     problems += [
-        problem for first, *others in alike.values() for one in others for problem in _unheard(first, one)
+        problem
+        for joined, (_, *others) in zip(merged, alike.values(), strict=True)
+        for one in others
+        for problem in _unheard(joined, one)
     ]
     return Desired(servers=tuple(_named_apart(merged)), problems=tuple(problems))
 
@@ -82,7 +86,7 @@ def _own_servers(settings: Settings, context: ExpandContext, config_file: str) -
     )
     found = []
     for name, entry in settings.servers.items():
-        spec = reader.read(name, entry, Origin(file=config_file, format="toolsearchd", entry=name))
+        spec = reader.read(name, entry, Origin(file=config_file, format=OWN, entry=name))
         if spec is not None:
             found.append(spec)
     # Everything else was said, with its line, when the file was read.
@@ -92,26 +96,69 @@ def _own_servers(settings: Settings, context: ExpandContext, config_file: str) -
     return Parsed(servers=tuple(found), problems=tuple(still_odd))
 
 
+def _restricted(parsed: Sequence[Parsed]) -> list[ServerSpec]:
+    """Each entry with what its client's files say beside it, and whether it stays with that client."""
+    rules = [rule for one in parsed for rule in one.rules]
+    kept = {place for one in parsed for place in one.kept}
+    specs = []
+    for one in parsed:
+        for spec in one.servers:
+            (origin,), (said,) = spec.origins, spec.restrictions
+            said = restrictions_of(
+                said, origin.entry, [rule for rule in rules if rule.client == origin.format]
+            )
+            stays = not origin.kept_in and (origin.file, origin.entry) in kept
+            if stays or spec.needs:  # its sessions have it from the client, or not at all
+                said = msgspec.structs.replace(said, enabled=False)
+            specs.append(
+                msgspec.structs.replace(
+                    spec,
+                    enabled=spec.enabled and (said.enabled or stays or bool(spec.needs)),
+                    kept_by=origin.format if stays else "",
+                    restrictions=(said,),
+                )
+            )
+    return specs
+
+
 def _joined(digest: str, specs: Sequence[ServerSpec]) -> ServerSpec:
-    """One server that several entries name: the first one's keys hold; it runs if any wants it."""
+    """One server that several entries name: it runs if any wants it and can, and the first one's keys hold.
+    A filter holds where the daemon's own entry has it, or all entries that want it; else each for its
+    client's sessions. The stricter words on trust and approval hold."""
+    wanting = [spec for spec in specs if spec.enabled]
+    able = [spec for spec in wanting if not spec.idle]
+    first, own = specs[0], [spec for spec in specs if spec.origins[0].format == OWN]
+    speaking = own or able or specs
+    include, exclude = speaking[0].include, speaking[0].exclude
+    if any((spec.include, spec.exclude) != (include, exclude) for spec in speaking):
+        include, exclude = None, ()
+    idle = wanting[0] if wanting and not able else None
+    words = {spec.approval for spec in able or specs}
     return msgspec.structs.replace(
-        specs[0],
+        first,
         digest=digest,
         origins=tuple(origin for spec in specs for origin in spec.origins),
-        enabled=any(spec.enabled for spec in specs),
+        enabled=bool(wanting),
+        needs=idle.needs if idle else "",
+        kept_by=idle.kept_by if idle else "",
+        include=include,
+        exclude=exclude,
+        trust="untrusted" if any(spec.trust == "untrusted" for spec in able or specs) else "full",
+        approval="deny" if "deny" in words else "ask" if "ask" in words else first.approval,
+        restrictions=tuple(said for spec in specs for said in spec.restrictions),
     )
 
 
-def _unheard(first: ServerSpec, other: ServerSpec) -> list[Problem]:
+def _unheard(joined: ServerSpec, other: ServerSpec) -> list[Problem]:
     """What an entry of our own says in vain, since another names the same server. Of those of clients
     nothing is said: theirs come with the client."""
-    (origin, *_), (holds, *_) = other.origins, first.origins
+    (origin, *_), (holds, *_) = other.origins, joined.origins
     said = dict.fromkeys(
         _KEYS.get(field, field)
         for field in _OWN_FIELDS
-        if getattr(other, field) not in (getattr(first, field), getattr(_PLAIN, field))
+        if getattr(other, field) not in (getattr(joined, field), getattr(_PLAIN, field))
     )
-    if origin.format != "toolsearchd" or not said:
+    if origin.format != OWN or not said:
         return []
     message = f"the same server as the entry {holds.entry} of {holds.file}, which holds"
     return [

@@ -7,6 +7,8 @@ from typing import Literal
 
 import msgspec
 
+from toolsearchd.config.restrictions import Restrictions
+
 Transport = Literal["stdio", "http", "sse"]
 
 
@@ -80,6 +82,16 @@ class ServerSpec(msgspec.Struct, frozen=True, kw_only=True):
     unvalidatable: Literal["forward", "refuse"] = "forward"
     protocol: Literal["auto", "legacy", "2026-07-28"] = "legacy"
     project: str = ""  # project root where the entry is a project's; its sessions alone see it
+    needs: str = ""  # "variable NAME", "folder", …: what is not there, so that it can't run
+    kept_by: str = ""  # the client that runs it itself
+    restrictions: tuple[Restrictions, ...] = ()  # of each origin, for its client's sessions
+
+    @property
+    def idle(self) -> str:
+        """Why it is not to run though it is enabled; empty: it is."""
+        if self.kept_by:
+            return f"kept by {self.kept_by}"
+        return f"needs {self.needs}" if self.needs else ""
 
 
 class Desired(msgspec.Struct, frozen=True, kw_only=True):

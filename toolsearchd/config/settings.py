@@ -41,12 +41,16 @@ class SourceFile(Section, frozen=True, kw_only=True):
 
 
 class Environment(Section, frozen=True, kw_only=True):
-    """What servers get besides their own env: a file of NAME=value lines, and variables passed on."""
+    """What servers get besides their own env: a file of NAME=value lines, and variables passed on (globs)."""
 
     file: str | None = None
     pass_: tuple[str, ...] = msgspec.field(
         name="pass",
-        default=("PATH", "SSH_AUTH_SOCK", "DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS"),
+        default=(
+            *("PATH", "SSH_AUTH_SOCK", "DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS"),
+            *("*_PROXY", "*_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE"),
+            "NODE_EXTRA_CA_CERTS",
+        ),
     )
 
 

@@ -18,6 +18,7 @@ from toolsearchd import __version__
 from toolsearchd.calls.journal import Journal
 from toolsearchd.catalog.model import Source
 from toolsearchd.config.model import MEND
+from toolsearchd.config.needs import kept_by
 from toolsearchd.daemon.orphans import Orphans
 from toolsearchd.disclosure.tokens import VOCABULARIES
 from toolsearchd.errors import ToolsearchdError
@@ -314,7 +315,11 @@ def _not_started_findings(source: Source) -> list[Finding]:
         "warning",
         "set `enabled: false` for others, or raise limits.started_servers and start the daemon again",
     )
-    if not source.reason.startswith("limit:"):
+    if source.reason.startswith("needs "):
+        return []  # the config's own problem says it, with the place
+    if source.reason.startswith("kept by "):
+        level, mend = "info", kept_by(source.reason.removeprefix("kept by "), source.name)
+    elif not source.reason.startswith("limit:"):
         if source.definitions or source.withheld:
             return []
         level = "info"

@@ -187,6 +187,7 @@ class Daemon:
             limits=limits,
             manifests=self.manifests.current,
             disclosure=_disclosure_of(environ),
+            specs=lambda: watcher.desired.servers,
         )
         self.admin = Admin(
             watcher=watcher,

@@ -35,8 +35,11 @@ def decide(
     arguments: Mapping[str, Any],
     public_name: str = "",
     profile_approval: Then | None = None,
+    client: Decision | None = None,
 ) -> Decision:
-    """The first rule that matches decides; `arguments` are those that would be sent.
+    """The first rule that matches decides; `arguments` are those that would be sent. `client`: the word of
+    the session's client, which tightens what is decided here; its `allow` answers for a tool that says that
+    it destroys, and for nothing else.
 
     An untrusted server's hints may tighten and never loosen: the stricter word counts, of what holds with
     the hints and what holds without any.
@@ -54,13 +57,16 @@ def decide(
         if approval.default != "ask-destructive":
             return Decision(approval.default, f"approval.default: {approval.default}")
         if facts.get("destructiveHint") is True:
+            if client is not None and client.then == "allow" and trust == "full":
+                return client
             return Decision("ask", "approval.default: the tool says that it destroys")
         if trust == "untrusted":
             return Decision("ask", "approval.default: its server is untrusted")
         return Decision("allow", "approval.default")
 
     hinted = decided({"readOnlyHint": read_only, "destructiveHint": destructive})
-    return hinted if trust == "full" else strictest((hinted, decided({})))
+    decisions = [hinted] if trust == "full" else [hinted, decided({})]
+    return strictest([*decisions, client] if client is not None else decisions)
 
 
 def strictest(decisions: Iterable[Decision]) -> Decision:

@@ -60,6 +60,7 @@ class Hello(Struct, tag="hello", tag_field="op", frozen=True, kw_only=True):
     without: Annotated[Any, _SCOPE] = None
     """A `GrantScope`: what either list matches is not granted. Neither can be said with `mcp`."""
     mcp: bool = False
+    config_of: str | None = None  # the client whose config holds the door's entry, by its format's name
 
 
 class Request(Struct, tag_field="op", frozen=True, kw_only=True):

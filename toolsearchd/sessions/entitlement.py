@@ -7,12 +7,17 @@ from pathlib import PurePath
 
 import msgspec
 
-from toolsearchd.catalog.grant import ALL, Grant
+from toolsearchd.catalog.grant import ALL, Grant, ServerTerms
+from toolsearchd.catalog.model import Tool
+from toolsearchd.config.model import ServerSpec
 from toolsearchd.config.profile import Profile
+from toolsearchd.config.restrictions import Restrictions, bound_by, word_on
+from toolsearchd.config.sources import FORMATS, client_of
 from toolsearchd.dialects.precedence import TierChoice, choose
 from toolsearchd.dialects.registry import DIALECTS
 from toolsearchd.disclosure.local_model import is_local_model
 from toolsearchd.disclosure.manifest import Manifest, Model
+from toolsearchd.dispatch.policy import Decision
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.live.evaluator import ViewKey
@@ -38,6 +43,41 @@ class ToldModel(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
+class ClientTerms(msgspec.Struct, frozen=True, kw_only=True):
+    """What clients' own configs say of one session. `bound`: of each server that narrows it, the records."""
+
+    client: str = ""  # the format of its client's config; empty: it has none that is known
+    projects: tuple[str, ...] = ()
+    bound: Mapping[str, tuple[Restrictions, ...]] = {}
+    servers: tuple[ServerTerms, ...] = ()
+
+    def word_on(self, tool: Tool) -> Decision | None:
+        if tool.kind == "plugin":
+            return None
+        word, whose = word_on(self.bound.get(tool.server, ()), self.client, tool.name, self.projects)
+        return Decision(word, f"approval of {whose} for {tool.server}") if word else None
+
+
+def client_terms(hello: Hello, servers: Sequence[ServerSpec]) -> ClientTerms:
+    """What the entries and rules of clients say of a session with this hello."""
+    client = hello.config_of if hello.config_of in FORMATS else client_of(hello.client)
+    projects = tuple(_projects_of(hello))
+    bound: dict[str, tuple[Restrictions, ...]] = {}
+    terms = []
+    for spec in servers:
+        found = bound_by(spec.restrictions, client, projects)
+        if found is None:
+            if spec.enabled and not spec.idle:  # else it says itself why it is out of use
+                terms.append(ServerTerms(server=spec.name, hidden=True))
+            continue
+        bound[spec.name] = found
+        filters = dict.fromkeys(one for said in found for one in said.filters_in(projects))
+        filters.pop((spec.include, spec.exclude), None)  # the catalog has it
+        if filters:
+            terms.append(ServerTerms(server=spec.name, filters=tuple(filters)))
+    return ClientTerms(client=client or "", projects=projects, bound=bound, servers=tuple(terms))
+
+
 class Entitlement(msgspec.Struct, frozen=True, kw_only=True):
     """`profile` is the one in force; `profiles` all whose rules bind the session, its client's own first."""
 
@@ -45,6 +85,7 @@ class Entitlement(msgspec.Struct, frozen=True, kw_only=True):
     profiles: tuple[str, ...]
     grant: Grant
     how: Profile | None
+    terms: ClientTerms = ClientTerms()
     may_decide: bool = False  # every one of its profiles lets it answer its own approvals
     warnings: tuple[str, ...] = ()
 
@@ -52,7 +93,17 @@ class Entitlement(msgspec.Struct, frozen=True, kw_only=True):
 def checked_hello(hello: Hello, limits: Limits) -> Hello:
     """The hello as it may be held: its client's name clipped, `only` and `without` read. Raises BAD_ARGUMENTS
     for what is too long or of another shape."""
-    for field in ("profile", "model", "provider", "api", "encoding", "dialect", "disclosure", "listing"):
+    for field in (
+        "profile",
+        "config_of",
+        "model",
+        "provider",
+        "api",
+        "encoding",
+        "dialect",
+        "disclosure",
+        "listing",
+    ):
         check_own_name(getattr(hello, field), field, limits)
     if hello.base_url is not None and len(hello.base_url) > limits.path_chars:
         raise _too_long("base_url", len(hello.base_url), limits.path_chars, "characters")
@@ -109,7 +160,19 @@ def _too_long(field: str, length: int, most: int, what: str) -> ToolsearchdError
     return ToolsearchdError("BAD_ARGUMENTS", f"{field}: {length} {what}; {most} are accepted", field=field)
 
 
-def entitlement_of(hello: Hello, profiles: Mapping[str, Profile], servers: Collection[str]) -> Entitlement:
+def entitlement_of(
+    hello: Hello,
+    profiles: Mapping[str, Profile],
+    servers: Collection[str],
+    specs: Sequence[ServerSpec] = (),
+) -> Entitlement:
+    """What its profiles grant, narrowed by what clients' own configs say of the session."""
+    found, terms = _entitlement_of(hello, profiles, servers), client_terms(hello, specs)
+    grant = msgspec.structs.replace(found.grant, terms=terms.servers)
+    return msgspec.structs.replace(found, grant=grant, terms=terms)
+
+
+def _entitlement_of(hello: Hello, profiles: Mapping[str, Profile], servers: Collection[str]) -> Entitlement:
     """The client's own profile, narrowed by the one the hello names and by its `only` and `without` (which
     `checked_hello` has read). An unknown name grants nothing.
 

@@ -29,6 +29,7 @@ from toolsearchd.disclosure.own_tools import name_in
 from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.disclosure.view import Assembled, View
 from toolsearchd.dispatch.approvals import Answer as ApprovalAnswer
+from toolsearchd.dispatch.policy import Decision
 from toolsearchd.dispatch.queue import Queue
 from toolsearchd.dispatch.routing import check_door
 from toolsearchd.dispatch.rules import Rules
@@ -100,9 +101,7 @@ class Session:
 
     # --- what the dispatcher asks ---------------------------------------------------------------
 
-    @property
-    def profile(self) -> str:
-        return self.entitlement.profile
+    profile = property(lambda self: self.entitlement.profile)
 
     @property
     def profiles(self) -> tuple[str, ...]:
@@ -121,6 +120,9 @@ class Session:
     def warnings(self) -> list[str]:
         """What of its hello has not the effect that was meant."""
         return [*self.entitlement.warnings, *self._own_tools.tools.warnings]
+
+    def client_word(self, tool: Tool) -> Decision | None:
+        return self.entitlement.terms.word_on(tool)
 
     @property
     def rules(self) -> Rules:
@@ -279,9 +281,8 @@ class Session:
         return await self._own_tools.call_backs.call(tool, arguments, timeout_s=timeout_s)
 
     def _ask(self, event: Event) -> bool:
-        if self.ask is not None:
-            self.ask(event)
-        return self.ask is not None
+        """False where nobody is there to be asked."""
+        return self.ask is not None and self.ask(event) is None
 
     def _key_under(self, entitlement: Entitlement, told: ToldModel) -> tuple[ViewKey, TierChoice]:
         """What it sees then, and by whose choice. The last answer is kept: mostly the same is asked again."""
@@ -325,7 +326,7 @@ class Session:
         from toolsearchd.dispatch.arguments import property_names  # `app` has it loaded after the start
 
         tool = self.view.tool_named(name) or self.view.resolve(name)
-        return None if tool is None else property_names(tool.definition)
+        return property_names(tool.definition) if tool else None
 
     def stop(self, key: Hashable | None = None) -> replies.StopReply:
         """Raises UNKNOWN_BATCH. When it returns nothing more of the stopped batches will start."""

@@ -15,6 +15,7 @@ from toolsearchd import __version__
 from toolsearchd.calls.activity import Activity
 from toolsearchd.calls.approver import Approver
 from toolsearchd.calls.dispatcher import Dispatcher
+from toolsearchd.config.model import ServerSpec
 from toolsearchd.config.settings import Settings
 from toolsearchd.dialects.registry import DIALECTS
 from toolsearchd.disclosure.gate import clean_told
@@ -47,8 +48,11 @@ class Sessions:
         limits: Limits,
         manifests: Callable[[], Sequence[Manifest]],
         disclosure: tuple[str | None, str] = (None, ""),
+        specs: Callable[[], Sequence[ServerSpec]] = lambda: (),
     ) -> None:
-        """`disclosure`: what the daemon's environment says of it, for all sessions, and in which variable."""
+        """`disclosure`: what the daemon's environment says of it, for all sessions, and in which variable.
+        `specs`: the servers that are configured."""
+        self._specs = specs
         self._settings = settings
         self._evaluator = evaluator
         self._dispatcher = dispatcher
@@ -168,7 +172,7 @@ class Sessions:
                 session.stand(self._standing_of(session.hello))
 
     def _standing_of(self, hello: Hello) -> Entitlement:
-        return entitlement_of(hello, self._settings().profiles, self._evaluator.server_names)
+        return entitlement_of(hello, self._settings().profiles, self._evaluator.server_names, self._specs())
 
 
 def _tell_kept(session: Session, error: ToolsearchdError) -> None:

@@ -13,13 +13,14 @@ from toolsearchd.catalog.model import Source, SourceState
 from toolsearchd.catalog.naming import keeps
 from toolsearchd.config.model import ServerSpec
 from toolsearchd.errors import ToolsearchdError
+from toolsearchd.globs import matches_glob
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.control_replies import EntryOrigin, ServerStatus
 from toolsearchd.records import Finding
 from toolsearchd.system import guard
 from toolsearchd.upstream.elicitation import ElicitedClient
 from toolsearchd.upstream.listing import ServerListing, listed_by, sift
-from toolsearchd.upstream.login_shell import is_bare, login_path
+from toolsearchd.upstream.login_shell import is_bare, login_environment
 
 if TYPE_CHECKING:
     from toolsearchd.upstream.connection import OnProgress
@@ -93,7 +94,7 @@ class Fleet:
         """Does the server's entry, as it is now, let calls of the tool through? Whatever the catalog says,
         which is compiled a moment later."""
         spec = self._wanted.get(server)
-        return spec is not None and spec.enabled and keeps(tool, spec.include, spec.exclude)
+        return spec is not None and spec.enabled and not spec.idle and keeps(tool, spec.include, spec.exclude)
 
     def sources(self) -> tuple[Source, ...]:
         """The newest state of each desired server, in catalog order."""
@@ -104,7 +105,7 @@ class Fleet:
 
     def _expected(self, spec: ServerSpec) -> Source:
         """Of a server that nothing was done about yet."""
-        known = sift(self._known.get(spec.digest, ()) if spec.enabled else (), spec)
+        known = sift(self._known.get(spec.digest, ()) if spec.enabled and not spec.idle else (), spec)
         return Source(
             name=spec.name,
             state="starting",
@@ -206,7 +207,7 @@ class Fleet:
         """Until cancelled; then all servers are stopped, in parallel."""
         async with trio.open_nursery() as nursery:
             task_status.started()
-            guard.start(nursery, "asking the login shell for its PATH", self._take_login_path)
+            guard.start(nursery, "asking the login shell for its environment", self._take_login_environment)
             self._nursery = nursery
             try:
                 self._reconcile()
@@ -214,10 +215,14 @@ class Fleet:
             finally:
                 self._nursery = None
 
-    async def _take_login_path(self) -> None:
+    async def _take_login_environment(self) -> None:
+        """PATH, and what is passed on and not set here."""
         try:
             if is_bare(self._environ.get("PATH", "")):
-                self._environ["PATH"] = await login_path(self._environ) or self._environ.get("PATH", "")
+                found = await login_environment(self._environ)
+                passed = {k: v for k, v in found.items() if any(matches_glob(k, g) for g in self._passed())}
+                path = found.get("PATH") or self._environ.get("PATH", "")
+                self._environ = {**passed, **self._environ, "PATH": path}
         finally:
             self._path_asked.set()
 
@@ -262,7 +267,8 @@ class Fleet:
         if wanted is None:
             member.upstream.retire("is not configured any more")
             return
-        member.upstream.retire("has another entry now" if wanted.enabled else "was disabled in its config")
+        why = "has another entry now" if wanted.enabled else "was disabled in its config"
+        member.upstream.retire(wanted.idle or why)
         if wanted.digest == member.spec.digest:
             self._known[wanted.digest] = member.upstream.listed
 
@@ -276,6 +282,8 @@ class Fleet:
 
         if not spec.enabled:
             return idle("disabled", "disabled in its config")
+        if spec.idle:
+            return idle("not_started", spec.idle)
         if full:
             return idle("not_started", f"limit: {self._limits.started_servers} servers run already")
         upstream = Upstream(
@@ -326,4 +334,9 @@ class Fleet:
 
 def _must_replace(old: ServerSpec, new: ServerSpec) -> bool:
     """Is it another server, or to be spoken to in another way? All other keys change while it runs."""
-    return old.digest != new.digest or old.enabled != new.enabled or old.protocol != new.protocol
+    return (old.digest, old.enabled, old.idle, old.protocol) != (
+        new.digest,
+        new.enabled,
+        new.idle,
+        new.protocol,
+    )

@@ -1,4 +1,5 @@
-"""The person's PATH, asked of their login shell: a service manager's own is bare and finds no npx or uvx."""
+"""The person's environment, asked of their login shell: a service manager's own is bare, finds no npx or uvx
+and knows no proxy."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ _PATIENCE_S = 5.0  # a login shell with version managers in it takes one or two
 _BARE = frozenset(
     f"{root}/{name}" for root in ("", "/usr", "/usr/local") for name in ("bin", "sbin", "games")
 ) | {"/snap/bin", ""}
-_MARK = b"\x1etoolsearchd-path\x1e"  # what the shell's own start-up prints is not taken for the answer
+_MARK = b"\x1etoolsearchd-environment\x1e"  # what the shell's own start-up prints is not taken for the answer
 
 
 def is_bare(path: str) -> bool:
@@ -27,8 +28,8 @@ def is_bare(path: str) -> bool:
     return all(directory.rstrip("/") in _BARE for directory in path.split(":"))
 
 
-async def login_path(environ: Mapping[str, str]) -> str:
-    """PATH as the login shell sets it; empty where it can't be had. Takes 5 s at most.
+async def login_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """As the login shell sets it; empty where it can't be had. Takes 5 s at most.
 
     Reads up to its own mark and not to the end of file, for what the shell's start-up left in the background
     may hold the pipe open.
@@ -37,7 +38,7 @@ async def login_path(environ: Mapping[str, str]) -> str:
     mark = _MARK.decode()
     try:
         process = await children.open_process(
-            [shell, "-lc", f'printf "%s%s%s" "{mark}" "$PATH" "{mark}"'],
+            [shell, "-lc", f'printf %s "{mark}"; env -0; printf %s "{mark}"'],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -45,8 +46,8 @@ async def login_path(environ: Mapping[str, str]) -> str:
             start_new_session=True,
         )
     except (OSError, ValueError) as error:
-        log.warning("the login shell %s can't be asked for PATH: %s", shell, error)
-        return ""
+        log.warning("the login shell %s can't be asked for its environment: %s", shell, error)
+        return {}
     said = b""
     try:
         assert process.stdout is not None
@@ -64,4 +65,5 @@ async def login_path(environ: Mapping[str, str]) -> str:
             with trio.move_on_after(2):
                 await process.wait()
     parts = said.split(_MARK)
-    return parts[1].decode("utf-8", "replace").strip() if len(parts) == 3 else ""
+    variables = parts[1].decode("utf-8", "surrogateescape").split("\0") if len(parts) == 3 else []
+    return {name: value for name, equals, value in (one.partition("=") for one in variables) if equals}

@@ -18,6 +18,7 @@ import trio
 
 from toolsearchd.config.model import ServerSpec
 from toolsearchd.disclosure.sanitise import plain_line
+from toolsearchd.globs import matches_glob
 from toolsearchd.limits import Limits
 from toolsearchd.system import children, looks, processes
 from toolsearchd.system.marker import MARKER, marker
@@ -35,9 +36,8 @@ _starts = itertools.count(1)
 def environment_of(spec: ServerSpec, environ: Mapping[str, str], passed: tuple[str, ...]) -> dict[str, str]:
     """What the server sees: the person's basics, what the config passes on, the entry's own."""
     kept = {k: v for k, v in environ.items() if k in _KEPT or k.startswith(_KEPT_PREFIXES)}
-    for name in (*passed, *spec.pass_env):
-        if name in environ:
-            kept[name] = environ[name]
+    globs = (*passed, *spec.pass_env)
+    kept |= {k: v for k, v in environ.items() if any(matches_glob(k, glob) for glob in globs)}
     return kept | dict(spec.env)
 
 

@@ -16,24 +16,33 @@ from toolsearchd.watching.watched_file import WatchedFile
 
 class ClientFile:
     """What it says. `named`: a person named it, so it is trusted and missed. `moved`: it is the daemon's own,
-    written by `toolsearchctl install`."""
+    written by `toolsearchctl install`. `rules`: of it only what narrows the client's entries counts."""
 
     def __init__(
-        self, path: Path, format_: Format, *, named: bool = False, moved: bool = False, project: str = ""
+        self,
+        path: Path,
+        format_: Format,
+        *,
+        named: bool = False,
+        moved: bool = False,
+        rules: bool = False,
+        project: str = "",
     ) -> None:
         self.format = format_
         self.named = named
         self.moved = moved
+        self.rules = rules
         self.project = project
         self.file: WatchedFile[Parsed] = WatchedFile(path, Parsed(), wanted=named)
 
     def parse(self, text: str, context: ExpandContext) -> tuple[Parsed | None, tuple[Problem, ...]]:
         file = str(self.file.path)
-        parsed = (
-            read_moved(self.format, text, file, context)
-            if self.moved
-            else self.format.parse(text, file, context, projects=self.named)
-        )
+        if self.rules:
+            parsed = self.format.parse_rules(text, file)
+        elif self.moved:
+            parsed = read_moved(self.format, text, file, context)
+        else:
+            parsed = self.format.parse(text, file, context, projects=self.named)
         return (parsed if parsed.usable else None), parsed.problems
 
     def is_held_by(self, files: Iterable[ClientFile]) -> bool:

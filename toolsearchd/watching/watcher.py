@@ -109,7 +109,7 @@ class Watcher:
                 error=source.file.error,
             )
             for source in self._sources.values()
-            if source.named or source.file.is_known or source.file.error
+            if not source.rules and (source.named or source.file.is_known or source.file.error)
         ]
 
     def failed(self) -> list[str]:
@@ -226,12 +226,26 @@ class Watcher:
             first = (at for at, one in enumerate(wanted) if one.format is client.format)
             moved = ClientFile(folder / moved_file(client.name), client.format, moved=True)
             wanted.insert(next(first, len(wanted)), moved)
+        wanted += self._rule_files(wanted)
         chosen: dict[tuple[str, str], ClientFile] = {}
         for one in wanted:
             key = (str(one.file.path), one.format.name)
             known = self._sources.get(key)
-            chosen[key] = known if known is not None and known.named == one.named else one
+            same = known is not None and (known.named, known.rules) == (one.named, one.rules)
+            chosen[key] = known if known is not None and same else one
         self._sources = chosen
+
+    def _rule_files(self, wanted: list[ClientFile]) -> list[ClientFile]:
+        """Where the clients whose entries are read say what narrows them, as far as it is not read anyway."""
+        read = {(str(one.file.path), one.format.name) for one in wanted}
+        clients = {one.format.name for one in wanted if not one.moved or one.file.path.exists()}
+        return [
+            ClientFile(Path(path), format_, rules=True)
+            for format_ in FORMATS.values()
+            if format_.name in clients
+            for path in format_.rule_paths(self._home, self._config_home)
+            if (path, format_.name) not in read
+        ]
 
     def _place(self, path: str) -> Path:
         """`~` is the person's home; what is relative begins beside the config file."""
@@ -389,7 +403,10 @@ def check_config(
     watcher.load_now()
     absent = "" if config_file.exists() or watcher.refusal() else ": not there, every key has its default"
     sources = (f"source {file.file} ({file.format}): {file.servers}" for file in watcher.files())
-    servers = ", ".join(spec.name for spec in watcher.desired.servers) or "none"
-    said = (f"config {config_file}{absent}", *sources, f"servers: {servers}")
+    servers = ", ".join(
+        spec.name + (f" ({spec.idle})" if spec.enabled and spec.idle else "")
+        for spec in watcher.desired.servers
+    )
+    said = (f"config {config_file}{absent}", *sources, f"servers: {servers or 'none'}")
     comments = "".join(f"# {plain_line(line)}\n" for line in said)
     return comments + dump_settings(watcher.settings), list(watcher.problems)

@@ -58,7 +58,7 @@ def choose(
     found.variables.extend(
         problem.path
         for problem in problems
-        if problem.message == UNSET and not moved.isdisjoint(_above(problem.path))
+        if problem.message.startswith(UNSET) and not moved.isdisjoint(_above(problem.path))
     )
     return found
 

@@ -39,7 +39,7 @@ def door_entry(
     what else it says stays."""
     words = _words(old)
     profile = (_PROFILE, door.profile) if door.profile else _profile_of(words)
-    args = with_disclosure([*door.before, "mcp", *profile], disclosure_of(words))
+    args = with_disclosure([*door.before, "mcp", "--client", client.name, *profile], disclosure_of(words))
     entry = {**client.door, **old, "command": door.command, "args": args}
     patience = [one[client.patience] for one in moved if _is_number(one.get(client.patience))]
     return entry | ({client.patience: max(patience)} if patience else {})

@@ -17,6 +17,10 @@ MOVED_FROM = "moved_from"
 that neither a move nor its end renames or restarts a server."""
 
 
+KEPT = "kept"
+"""The key beside it: names of the entries that stay with the client. The daemon does not run them as well."""
+
+
 def moved_file(client: str) -> str:
     """The name, in that folder, of the file that holds a client's entries in that client's own format."""
     return f"{client}.{FORMATS[client].locations[0].rpartition('.')[2]}"
@@ -27,7 +31,7 @@ def read_moved(format_: Format, text: str, file: str, context: ExpandContext) ->
     parsed = format_.parse(text, file, context)
     value = format_.load(text, file).value
     home = value.get(MOVED_FROM) if isinstance(value, Mapping) else None
-    if not isinstance(home, str) or not home:
+    if not isinstance(value, Mapping) or not isinstance(home, str) or not home:
         return parsed
     servers = tuple(
         msgspec.structs.replace(
@@ -38,4 +42,5 @@ def read_moved(format_: Format, text: str, file: str, context: ExpandContext) ->
         )
         for spec in parsed.servers
     )
-    return msgspec.structs.replace(parsed, servers=servers)
+    kept = tuple((home, name) for name in value[KEPT]) if isinstance(value.get(KEPT), list) else ()
+    return msgspec.structs.replace(parsed, servers=servers, kept=kept)

@@ -16,7 +16,7 @@ from toolsearchd.config.install.client_text import ClientText
 from toolsearchd.config.install.clients import InstallTarget
 from toolsearchd.config.install.door import NAME, Door, door_entry, is_door, with_disclosure
 from toolsearchd.config.install.editing import Addition, Section
-from toolsearchd.config.install.moved import MOVED_FROM
+from toolsearchd.config.install.moved import KEPT, MOVED_FROM
 from toolsearchd.config.install.records import FoundFiles, InstallPlan, Record, digest, unchanged
 from toolsearchd.errors import ToolsearchdError
 
@@ -53,10 +53,10 @@ def plan_install(
         door=name,
         entry=entry,
     )
-    if not add and not choice.moved and found.record is None:
+    if not add and not choice.moved and not choice.kept and found.record is None:
         return said  # a person has written the door, and there is nothing to move
     installed = text.edited(choice.moved, add)
-    moved = _rendered(client, found.file, choice.moved)
+    moved = _rendered(client, found.file, choice.moved, choice.kept)
     _check_moved(client, text, found.file, moved.decode(), choice.moved)
     record = Record(
         client=client.name,
@@ -71,7 +71,7 @@ def plan_install(
         original=before,
         moved=moved,
         record=record.encoded(),
-        between=_rendered(client, found.file, {**_moved_entries(client, found), **choice.moved}),
+        between=_rendered(client, found.file, {**_moved_entries(client, found), **choice.moved}, choice.kept),
     )
 
 
@@ -151,8 +151,13 @@ def _door_now(client: InstallTarget, found: FoundFiles, name: str) -> Mapping[st
 # --- what was moved -----------------------------------------------------------------------------------
 
 
-def _rendered(client: InstallTarget, file: str, entries: Mapping[str, Any]) -> bytes:
-    return client.editor.render({MOVED_FROM: file}, client.section, entries).encode()
+def _rendered(
+    client: InstallTarget, file: str, entries: Mapping[str, Any], kept: Collection[str] = ()
+) -> bytes:
+    head: dict[str, Any] = {MOVED_FROM: file}
+    if kept:
+        head[KEPT] = list(kept)
+    return client.editor.render(head, client.section, entries).encode()
 
 
 def _check_moved(

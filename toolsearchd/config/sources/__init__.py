@@ -18,6 +18,7 @@ from toolsearchd.config.sources import (
     zed,
 )
 from toolsearchd.config.sources.base import Format, Parsed
+from toolsearchd.globs import matches_glob
 
 _MODULES = (
     *(claude_code, claude_desktop, cursor, vscode, windsurf, codex, gemini, zed, cline, opencode, lmstudio),
@@ -36,4 +37,12 @@ def format_of(path: str) -> Format | None:
     return None
 
 
-__all__ = ["FORMATS", "Format", "Parsed", "format_of"]
+def client_of(name: str) -> str:
+    """The format of the client that calls itself so; empty for one that has none."""
+    named = name.casefold()
+    return next(
+        (one.name for one in FORMATS.values() if any(matches_glob(named, glob) for glob in one.clients)), ""
+    )
+
+
+__all__ = ["FORMATS", "Format", "Parsed", "client_of", "format_of"]

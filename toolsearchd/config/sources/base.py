@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -13,9 +13,21 @@ from toolsearchd.config.entry import EntryReader
 from toolsearchd.config.expand import RULES, ExpandContext
 from toolsearchd.config.json_text import parse_json
 from toolsearchd.config.model import Origin, Problem, ServerSpec
+from toolsearchd.config.restrictions import ClientRules
 
 Entries = Iterator[tuple[Path, str, object, str]]
 """(path of the section in the file, name, entry, project root or empty)."""
+
+
+class ReadRules(NamedTuple):
+    """`lost`: (path, what) of rules that can't bind here."""
+
+    rules: tuple[ClientRules, ...] = ()
+    lost: Sequence[tuple[Path, str]] = ()
+
+
+def _no_rules(_document: Mapping[str, Any], _project: str) -> ReadRules:
+    return ReadRules()
 
 
 class Parsed(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,12 +37,16 @@ class Parsed(msgspec.Struct, frozen=True, kw_only=True):
     problems: tuple[Problem, ...] = ()
     usable: bool = True
     inert: int = 0  # entries of projects that nobody named: they start nothing
+    rules: tuple[ClientRules, ...] = ()  # for all of the client's entries, wherever they stand
+    kept: tuple[tuple[str, str], ...] = ()  # (file, entry) of those that stay with the client
 
 
 class Format(msgspec.Struct, frozen=True, kw_only=True):
     """`locations`: below HOME (`~/…`) or the config home (`$config/…`), where user-level files are found.
     `project_file`: relative to a project's root. `entries` picks the entries out of the document.
-    `milliseconds`: the client's own `timeout` is given in them."""
+    `milliseconds`: the client's own `timeout` is given in them. `rules` picks what narrows the entries out of
+    one of its files, `beside` are those that hold nothing else. `clients`: globs, in lower case, of the names
+    that the client gives itself."""
 
     name: str
     locations: tuple[str, ...]
@@ -39,11 +55,33 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     milliseconds: bool = False
     entries: Callable[[Mapping[str, Any]], Entries]
     load: Callable[[str, str], ConfigDocument] = parse_json
+    beside: tuple[str, ...] = ()
+    rules: Callable[[Mapping[str, Any], str], ReadRules] = _no_rules
+    clients: tuple[str, ...] = ()
 
     def paths(self, home: str, config_home: str) -> list[str]:
-        return [
-            str(PurePosixPath(place.replace("~", home, 1).replace("$config", config_home, 1)))
-            for place in self.locations
+        return _placed(self.locations, home, config_home)
+
+    def rule_paths(self, home: str, config_home: str) -> list[str]:
+        """Where the client's rules may stand, its own config included."""
+        return _placed((*self.locations, *self.beside), home, config_home)
+
+    def parse_rules(self, text: str, file: str) -> Parsed:
+        """What a file says beside entries."""
+        document = self.load(text, file)
+        if not document.is_readable or not isinstance(document.value, Mapping | None):
+            return Parsed(problems=tuple(document.problems), usable=False)
+        rules, problems = self._rules(document, file, "")
+        return Parsed(problems=(*document.problems, *problems), rules=rules)
+
+    def _rules(
+        self, document: ConfigDocument, file: str, project: str
+    ) -> tuple[tuple[ClientRules, ...], list[Problem]]:
+        found = self.rules(document.value or {}, project)
+        rules = tuple(msgspec.structs.replace(rule, client=self.name) for rule in found.rules)
+        return rules, [
+            problem_at("warning", f"{LOST}: {what}", file, path, document.place(path), mend=LOST_MEND)
+            for path, what in found.lost
         ]
 
     def project_of(self, path: str, home: str, config_home: str) -> str:
@@ -90,7 +128,26 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
         except SectionError as error:
             problems.append(problem_at("error", str(error), file, error.path, document.place(error.path)))
             return Parsed(problems=tuple(problems), usable=False)
-        return Parsed(servers=tuple(found), problems=tuple(problems), inert=inert)
+        rules, lost = self._rules(document, file, context.workspace)
+        return Parsed(
+            servers=tuple(found),
+            problems=(*problems, *lost),
+            inert=inert,
+            rules=rules,
+        )
+
+
+def _placed(places: Iterable[str], home: str, config_home: str) -> list[str]:
+    return [
+        str(PurePosixPath(place.replace("~", home, 1).replace("$config", config_home, 1))) for place in places
+    ]
+
+
+LOST = "a rule of the client that can't bind here"
+"""How the warning about such a rule begins."""
+LOST_MEND = (
+    "write it as a rule of `approval` or a hook in the daemon's config, or keep that server in its client"
+)
 
 
 class SectionError(Exception):
@@ -128,3 +185,20 @@ def renamed(entry: dict[str, Any], **names: str) -> dict[str, Any]:
         if old in entry:
             entry[new] = entry.pop(old)
     return entry
+
+
+def texts(value: object) -> list[str]:
+    """The texts of a list; nothing where there is none."""
+    return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
+
+
+def mapping(value: object) -> Mapping[str, Any]:
+    """The value, where it is one."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def at(value: object, *keys: str) -> Any:
+    """What stands below the keys; None where that is nothing."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value

@@ -8,4 +8,5 @@ FORMAT = Format(
     name="claude-desktop",
     locations=("$config/Claude/claude_desktop_config.json",),
     entries=lambda document: section(document, "mcpServers"),
+    clients=("claude-ai*", "claude-desktop*", "claude desktop*"),
 )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from toolsearchd.config.document import ConfigDocument, Lines, Place, problem_at
+from toolsearchd.config.entry import MODES
 from toolsearchd.config.masking import unquoted
-from toolsearchd.config.sources.base import Entries, Format, mapped, section
+from toolsearchd.config.sources.base import Entries, Format, at, mapped, section
 
 _MAX_PARTS = 64  # of a dotted key: tomllib copies each beginning of it, and nobody nests so deeply
 _PART = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]++|\\.)*+"?+|'[^'\n]*+'?+)"""
@@ -60,6 +61,7 @@ def _common(entry: dict[str, Any]) -> Mapping[str, Any]:
     for new, old in (("connect_timeout", "startup_timeout_sec"), ("timeout", "tool_timeout_sec")):
         if old in entry:
             found[new] = entry[old]
+    found[MODES] = tuple(approval_modes(entry))
     tools = {"include": entry.get("enabled_tools"), "exclude": entry.get("disabled_tools")}
     found["tools"] = tools
     if isinstance(tools["include"], list) and isinstance(tools["exclude"], list):
@@ -67,6 +69,20 @@ def _common(entry: dict[str, Any]) -> Mapping[str, Any]:
         out = {name for name in tools["exclude"] if isinstance(name, str)}
         tools["include"] = [name for name in tools["include"] if not isinstance(name, str) or name not in out]
     return found
+
+
+def approval_modes(entry: Mapping[str, Any], default: str = "default_tools_approval_mode") -> Iterator[Any]:
+    """What it asks about: per tool, then the rest. `auto` is the daemon's own way; a word that is not known
+    asks."""
+    tools = entry.get("tools")
+    for name in tools if isinstance(tools, Mapping) else ():
+        if (mode := at(tools, name, "approval_mode")) is not None:
+            yield name, _MODES.get(mode, "ask") if isinstance(mode, str) else "ask"
+    if (mode := entry.get(default)) is not None:
+        yield "*", _MODES.get(mode, "ask") if isinstance(mode, str) else "ask"
+
+
+_MODES = {"auto": "", "approve": "allow", "prompt": "ask"}
 
 
 def _entries(document: Mapping[str, Any]) -> Entries:
@@ -80,4 +96,5 @@ FORMAT = Format(
     rule="codex",
     entries=_entries,
     load=_load,
+    clients=("codex*",),
 )

@@ -37,4 +37,5 @@ FORMAT = Format(
     rule="hermes",
     entries=_entries,
     load=_load,
+    clients=("hermes*", "nemoclaw-hermes*", "nemohermes*"),
 )

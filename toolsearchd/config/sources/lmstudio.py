@@ -8,4 +8,5 @@ FORMAT = Format(
     name="lmstudio",
     locations=("~/.lmstudio/mcp.json",),
     entries=lambda document: section(document, "mcpServers"),
+    clients=("lmstudio*", "lm studio*", "lm-studio*"),
 )

@@ -5,12 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from toolsearchd.config.sources.base import Entries, Format, section
+from toolsearchd.config.restrictions import ClientRules, NamedRule
+from toolsearchd.config.sources.base import Entries, Format, ReadRules, mapping, section
 
 
 def _entries(document: Mapping[str, Any]) -> Entries:
     yield from section(document, "servers")
     yield from section(document, "mcpServers")  # the portable spelling
+
+
+def _rules(document: Mapping[str, Any], project: str) -> ReadRules:
+    """Of its settings: whether servers are used at all, and the tools that must always be asked about."""
+    found = []
+    if document.get("chat.mcp.access") == "none" or document.get("chat.mcp.enabled") is False:
+        found.append(ClientRules(only=()))
+    eligible = document.get("chat.tools.eligibleForAutoApproval")
+    rules = tuple(
+        NamedRule(then="ask", name=str(name), project=project)
+        for name, may in mapping(eligible).items()
+        if may is False
+    )
+    if rules:
+        found.append(ClientRules(rules=rules, prefixes=("mcp_{}_", "")))
+    return ReadRules(tuple(found))
 
 
 FORMAT = Format(
@@ -19,4 +36,7 @@ FORMAT = Format(
     project_file=".vscode/mcp.json",
     rule="editor",
     entries=_entries,
+    beside=("$config/Code/User/settings.json", "$config/Code - Insiders/User/settings.json"),
+    rules=_rules,
+    clients=("vscode*", "vs code*", "visual studio code*", "visual-studio-code*"),
 )

@@ -12,6 +12,7 @@ HELP = "the MCP door on stdio: put this into a client's config"
 
 def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--profile", metavar="P", help="the profile that the client asks for")
+    parser.add_argument("--client", metavar="CLIENT", help="the client whose config starts this")
     parser.add_argument(
         "--disclosure", choices=("progressive", "direct"), help="direct: every tool, no bridge"
     )
@@ -20,5 +21,5 @@ def arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     from toolsearchd.ctl.relay import run_relay
 
-    hello = {"profile": args.profile, "disclosure": args.disclosure}
+    hello = {"profile": args.profile, "config_of": args.client, "disclosure": args.disclosure}
     return run_relay(args.runtime_dir, {key: value for key, value in hello.items() if value})
