@@ -7,9 +7,11 @@ import pytest
 
 from toolsearchd.catalog.grant import Grant
 from toolsearchd.catalog.model import Definition, Source, Tool
+from toolsearchd.config.expand import ExpandContext
 from toolsearchd.config.install.clients import CLIENTS
+from toolsearchd.config.merge import desired_state
 from toolsearchd.config.restrictions import ClientRules, NamedRule, Restrictions, restrictions_of
-from toolsearchd.config.settings import Approval, ApprovalRule
+from toolsearchd.config.settings import Approval, ApprovalRule, Settings
 from toolsearchd.config.sources import FORMATS, client_of
 from toolsearchd.ctl.__main__ import main
 from toolsearchd.dispatch.policy import Decision, decide
@@ -372,3 +374,125 @@ def test_rules_of_any_shape_are_read(name, odd):
         deeper = ({key: odd}, {key: {"tools": odd, "deny": odd, "list": odd, "profiles": odd, "allow": odd}})
         for document in deeper:
             FORMATS[name].rules(document, "")
+
+
+def problems(person):
+    person.servers()
+    return {problem.path: (problem.message, problem.mend) for problem in person.watcher.problems}
+
+
+def states(person):
+    return {spec.name: spec.idle for spec in person.servers()}
+
+
+def test_what_can_not_be_carried_over_is_named_before_anything_is_written(person, capsys):
+    permissions = {"deny": ["mcp__time__convert_time(to:UTC)", "Bash(rm:*)"], "ask": ["mcp__time__get_time"]}
+    hooks = {"PreToolUse": [{"matcher": "mcp__time__.*", "hooks": []}, {"matcher": "Bash", "hooks": []}]}
+    settings = {"permissions": permissions, "hooks": hooks}
+    person.write({CLAUDE: mcp(), ".claude/settings.json": settings})
+    said = problems(person)
+    assert set(said) == {"permissions.deny[0]", "hooks.PreToolUse[0]"}
+    assert all("approval" in mend for _, mend in said.values())
+    before = (person.root / CLAUDE).read_bytes()
+    person.ctl("install", "claude-code", "--dry-run")
+    notes = json.loads(capsys.readouterr().out)["notes"]
+    assert len(notes) == 2
+    assert "convert_time(to:UTC)" in notes[0]
+    assert "mcp__time__.*" in notes[1]
+    assert (person.root / CLAUDE).read_bytes() == before
+
+
+def test_a_rule_file_that_changes_binds_at_once(person):
+    person.write(claude(deny=["mcp__time__convert_time"]))
+    assert person.may("claude-code") == NO_CONVERT
+    person.write(claude(ask=["mcp__time__get_time"]))
+    assert person.may("claude-code") == {"get_time": ASKS, "convert_time": RUNS}
+    (person.root / ".claude/settings.json").write_text("{")
+    assert person.may("claude-code") == {"get_time": ASKS, "convert_time": RUNS}  # the last good state
+    (person.root / ".claude/settings.json").unlink()
+    assert person.may("claude-code") == {"get_time": ASKS, "convert_time": RUNS}
+
+
+@pytest.mark.parametrize(
+    ("place", "entry", "needs"),
+    [
+        (CURSOR, {"command": "x", "env": {"TOKEN": "${env:NOT_SET_TOKEN}"}}, "variable NOT_SET_TOKEN"),
+        (CLAUDE, {"command": "x", "args": ["--key=${NOT_SET}"]}, "variable NOT_SET"),
+        (CURSOR, {"command": "x", "args": ["${workspaceFolder}/src"]}, "folder"),
+        (CURSOR, {"command": "x", "cwd": "${workspaceFolder}"}, "folder"),
+        (VSCODE, {"url": "https://h/mcp", "headers": {"Authorization": "Bearer ${input:pat}"}}, "input pat"),
+        (VSCODE, {"command": "x", "env": {"T": "${input:pat}"}}, "input pat"),
+        (VSCODE, {"command": "x", "args": ["${command:pick}"]}, "input pick"),
+        (DESKTOP, {"url": "https://h/mcp", "headers": {"Authorization": "${TOKEN}"}}, "variable TOKEN"),
+        (DESKTOP, {"command": "x", "env": {"T": "${input:pat}"}}, "input pat"),
+        (CURSOR, {"command": "x", "envFile": "/nowhere/.env"}, "file /nowhere/.env"),
+        (WINDSURF, {"serverUrl": "https://${env:HOST}/mcp"}, "variable HOST"),
+    ],
+)
+def test_what_needs_something_that_is_not_there_is_not_started(person, place, entry, needs):
+    section = "servers" if place == VSCODE else "mcpServers"
+    person.write({place: {section: {"s": entry}}})
+    assert states(person) == {"s": f"needs {needs}"}
+    ((message, mend),) = problems(person).values()
+    assert f"needs {needs}" in message
+    assert mend
+    assert person.may("unknown") == OFF
+
+
+def test_a_variable_that_is_set_later(person):
+    person.write({CURSOR: {"mcpServers": {"s": {"command": "x", "env": {"T": "${env:LATER}"}}}}})
+    assert states(person) == {"s": "needs variable LATER"}
+    person.config.parent.mkdir(parents=True, exist_ok=True)
+    person.config.write_text("environment: {file: env}\n")
+    (person.config.parent / "env").write_text("LATER=value\n")
+    assert states(person) == {"s": ""}
+    assert not problems(person)
+
+
+def test_what_another_client_can_run_runs_for_that_client(person):
+    person.write({CURSOR: {"mcpServers": {"time": TIME | {"envFile": ".env"}}}, CLAUDE: mcp()})
+    assert states(person) == {"time": ""}
+    assert person.may("claude-code") == FREE
+    assert person.may("cursor") == OFF
+
+
+def test_a_server_that_stays_with_its_client_is_not_run_here_as_well(person):
+    document = {
+        "mcpServers": {"time": TIME, "mine": {"command": "y"}, "win": {"command": "${workspaceFolder}/z"}}
+    }
+    person.write({CURSOR: document})
+    assert states(person) == {"time": "", "mine": "", "win": "needs folder"}
+    person.ctl("install", "cursor", "--keep", "mine")
+    assert states(person) == {"time": "", "mine": "kept by cursor", "win": "kept by cursor"}
+    person.ctl("install", "cursor")
+    assert states(person) == {"time": "", "mine": "", "win": "kept by cursor"}
+    person.ctl("uninstall", "cursor")
+    assert states(person) == {"time": "", "mine": "", "win": "needs folder"}
+
+
+@pytest.mark.parametrize("client", ["cursor", "codex", "hermes"])
+def test_nothing_but_what_stays(person, client):
+    files = {
+        "cursor": {CURSOR: mcp()},
+        "codex": codex(),
+        "hermes": {HERMES: "mcp_servers: {time: {command: x}}"},
+    }
+    person.write(files[client])
+    person.ctl("install", client, "--keep", "time")
+    assert states(person) == {"time": f"kept by {client}"}
+    person.ctl("uninstall", client)
+    assert states(person) == {"time": ""}
+
+
+def test_the_stricter_of_two_entries_holds():
+    context = ExpandContext(environ={}, home="/")
+    first, second = (
+        FORMATS[name].parse(json.dumps({"mcpServers": {"time": TIME | keys}}), name, context)
+        for name, keys in (
+            ("cursor", {"approval": "allow"}),
+            ("windsurf", {"approval": "ask", "trust": "untrusted"}),
+        )
+    )
+    for order in ((first, second), (second, first)):
+        (spec,) = desired_state(Settings(), order, context, b"k" * 32, "config").servers
+        assert (spec.approval, spec.trust) == ("ask", "untrusted")

@@ -11,6 +11,9 @@ from toolsearchd.config.section import Count, Section, Then
 from toolsearchd.config.tool_search import ToolSearch, Warnings, overridden, with_presets
 from toolsearchd.globs import matches_glob
 
+DEFAULT_PROFILE = "default"
+"""The one of clients that no other matches; it need not be written."""
+
 
 class Match(Section, frozen=True, kw_only=True):
     client: str | tuple[str, ...] = "*"

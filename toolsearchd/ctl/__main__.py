@@ -56,16 +56,18 @@ def _run(words: list[str]) -> int:
 
 
 def _plain_relay(words: list[str]) -> Any:
-    """`[--runtime-dir DIR] mcp [--profile P] [--disclosure D]` without argparse, which alone is a megabyte in
-    every agent. What is not quite that is left to argparse."""
+    """`[--runtime-dir DIR] mcp [--client C] [--profile P] [--disclosure D]` without argparse, which alone is
+    a megabyte in every agent. What is not quite that is left to argparse."""
     directory, rest = (words[1], words[2:]) if words[:1] == [_TAKES] and len(words) > 1 else (None, words)
     given = dict(zip(rest[1::2], rest[2::2], strict=False))
-    profile, disclosure = given.pop("--profile", None), given.pop("--disclosure", None)
+    client, profile, disclosure = (
+        given.pop(name, None) for name in ("--client", "--profile", "--disclosure")
+    )
     if rest[:1] != ["mcp"] or len(rest) % 2 == 0 or given:
         return None
     if disclosure not in (None, "progressive", "direct"):
         return None
-    return SimpleNamespace(runtime_dir=directory, profile=profile, disclosure=disclosure)
+    return SimpleNamespace(runtime_dir=directory, client=client, profile=profile, disclosure=disclosure)
 
 
 def _verb_of(words: list[str]) -> str | None:

@@ -19,11 +19,14 @@ from toolsearchd.config.install.clients import CLIENTS, InstallTarget
 from toolsearchd.config.install.door import Door
 from toolsearchd.config.install.moved import FOLDER, moved_file
 from toolsearchd.config.install.records import FoundFiles, InstallPlan, Record
+from toolsearchd.config.profile import DEFAULT_PROFILE
 from toolsearchd.config.secret_values import secrets_in
+from toolsearchd.config.settings import load_settings
 from toolsearchd.ctl.client_lock import held
 from toolsearchd.ctl.connect import control
 from toolsearchd.ctl.file_changes import Change, apply, read, sweep
 from toolsearchd.ctl.output import complain, say
+from toolsearchd.dialects.registry import OPTIONS
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.places import config_file
 
@@ -41,7 +44,8 @@ class Installation:
 
     def __init__(self, args: Namespace, environ: Mapping[str, str]) -> None:
         self.client = CLIENTS[args.client]
-        self._home = _daemon_config(args).parent
+        self._config = _daemon_config(args)
+        self._home = self._config.parent
         folder = self._home / FOLDER
         self.original = folder / f"{self.client.name}.original"
         self.record = folder / f"{self.client.name}.record"
@@ -56,7 +60,18 @@ class Installation:
             record=self._record(),
             original=read(self.original),
             moved=read(self.moved),
+            beside=tuple((str(path), data) for path in self._beside() if (data := read(path)) is not None),
         )
+
+    def _beside(self) -> list[Path]:
+        homes = _homes(os.environ)
+        return [Path(path) for path in self.client.format.rule_paths(*homes) if Path(path) != self.file]
+
+    def profiles(self) -> set[str]:
+        """Those of the daemon's config; nothing more where it can't be used."""
+        data = read(self._config)
+        settings, _ = load_settings((data or b"").decode(errors="replace"), str(self._config), OPTIONS)
+        return {DEFAULT_PROFILE, *(settings.profiles if settings is not None else ())}
 
     def install(self, found: FoundFiles, plan: InstallPlan) -> None:
         """What goes is kept before it goes. Raises CONFIG_CHANGED and WRITE_FAILED."""

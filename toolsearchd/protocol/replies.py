@@ -60,6 +60,7 @@ class Welcome(WireRecord, frozen=True, tag_field="op", tag="welcome"):
     limits: SessionLimits
     options: dict[str, Any] | UnsetType = UNSET  # effective, where its dialect has options of its own
     warnings: list[str] | UnsetType = UNSET  # what of the hello has not the effect that was meant
+    unknown_profile: bool | UnsetType = UNSET  # the profile that the hello names is not there
 
 
 class DoorWelcome(WireRecord, frozen=True, tag_field="op", tag="welcome"):

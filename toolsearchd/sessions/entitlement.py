@@ -10,7 +10,7 @@ import msgspec
 from toolsearchd.catalog.grant import ALL, Grant, ServerTerms
 from toolsearchd.catalog.model import Tool
 from toolsearchd.config.model import ServerSpec
-from toolsearchd.config.profile import Profile
+from toolsearchd.config.profile import DEFAULT_PROFILE, Profile
 from toolsearchd.config.restrictions import Restrictions, bound_by, word_on
 from toolsearchd.config.sources import FORMATS, client_of
 from toolsearchd.dialects.precedence import TierChoice, choose
@@ -23,8 +23,6 @@ from toolsearchd.limits import Limits
 from toolsearchd.live.evaluator import ViewKey
 from toolsearchd.protocol.requests import GrantScope, Hello
 from toolsearchd.records import Finding
-
-DEFAULT_PROFILE = "default"
 
 
 class ToldModel(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,6 +86,7 @@ class Entitlement(msgspec.Struct, frozen=True, kw_only=True):
     terms: ClientTerms = ClientTerms()
     may_decide: bool = False  # every one of its profiles lets it answer its own approvals
     warnings: tuple[str, ...] = ()
+    is_unknown: bool = False  # there is no profile of the name that was asked for
 
 
 def checked_hello(hello: Hello, limits: Limits) -> Hello:
@@ -218,6 +217,7 @@ def _entitlement_by_profile(
             grant=Grant.nothing(),
             how=None,
             warnings=tuple(warnings),
+            is_unknown=True,
         )
     narrower, more = _grant_of(asked, profiles.get(asked), projects, servers)
     return Entitlement(

@@ -137,6 +137,7 @@ class Sessions:
             dialect=session.key.dialect,
             options=UNSET if session.options is None else session.options,
             warnings=session.warnings or UNSET,
+            unknown_profile=True if session.entitlement.is_unknown else UNSET,
             limits=SessionLimits(
                 frame_bytes=limits.frame_bytes,
                 open_requests=limits.open_requests,

@@ -5,7 +5,7 @@ A plan is made from texts alone, and what the daemon reads from the moved entrie
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -18,6 +18,7 @@ from toolsearchd.config.install.door import NAME, Door, door_entry, is_door, wit
 from toolsearchd.config.install.editing import Addition, Section
 from toolsearchd.config.install.moved import KEPT, MOVED_FROM
 from toolsearchd.config.install.records import FoundFiles, InstallPlan, Record, digest, unchanged
+from toolsearchd.config.sources.base import LOST
 from toolsearchd.errors import ToolsearchdError
 
 
@@ -49,7 +50,7 @@ def plan_install(
         names=tuple(choice.moved),
         kept=choice.kept,
         variables=tuple(choice.variables),
-        notes=tuple(_notes(client, text.value, name)),
+        notes=(*_notes(client, text.value, name), *_lost(client, found.file, text.text, found.beside)),
         door=name,
         entry=entry,
     )
@@ -183,6 +184,15 @@ def _notes(client: InstallTarget, value: Mapping[str, Any], door: str) -> Iterat
             f"{client.title} has a tool search of its own, which may hide the bridge: turn {where} off, or "
             f"`toolsearchctl disclosure {client.name} direct` and leave the search to it"
         )
+
+
+def _lost(client: InstallTarget, file: str, text: str, beside: Iterable[tuple[str, bytes]]) -> Iterator[str]:
+    """Rules of the client that can't bind what is behind the daemon."""
+    texts = [(file, text), *((path, data.decode("utf-8", "replace")) for path, data in beside)]
+    for path, one in texts:
+        for problem in client.format.parse_rules(one, path).problems if one.strip() else ():
+            if problem.message.startswith(LOST):
+                yield f"{problem.place}: {problem.message}; {problem.mend}"
 
 
 def _at(value: Any, keys: Section) -> Any:

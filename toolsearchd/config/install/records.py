@@ -26,13 +26,15 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FoundFiles(msgspec.Struct, frozen=True, kw_only=True):
-    """The files as they are; None: not there. `original`: the copy made by the installation."""
+    """The files as they are; None: not there. `original`: the copy made by the installation. `beside`: (path,
+    bytes) of the client's further files, which say what it permits and stay as they are."""
 
     file: str
     text: bytes | None
     record: Record | None = None
     original: bytes | None = None
     moved: bytes | None = None
+    beside: tuple[tuple[str, bytes], ...] = ()
 
     @property
     def is_as_before(self) -> bool:

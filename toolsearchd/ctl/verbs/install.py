@@ -8,9 +8,11 @@ from typing import Any
 
 from toolsearchd.config.install.plan import plan_install
 from toolsearchd.ctl import installation
+from toolsearchd.ctl.connect import unknown_profile
 from toolsearchd.ctl.documents import DoorEntry, InstallDocument, KeptServer
 from toolsearchd.ctl.installation import Installation, door, outcome, say_difference
 from toolsearchd.ctl.output import print_json, say
+from toolsearchd.errors import ToolsearchdError
 
 HELP = "put the daemon into a client's config, in place of its servers"
 
@@ -28,6 +30,8 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     here = Installation(args, os.environ)
+    if args.profile is not None and args.profile not in here.profiles():
+        raise ToolsearchdError("BAD_ARGUMENTS", f"--profile: {unknown_profile(args.profile)}")
     with here.locked(dry_run=args.dry_run):
         found = here.found()
         plan = plan_install(here.client, found, door(args, args.profile), keep=args.keep, move=args.move)

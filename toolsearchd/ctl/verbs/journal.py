@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from collections import deque
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from toolsearchd.ctl.connect import control
+from toolsearchd.ctl.counts import count
 from toolsearchd.ctl.documents import JournalDocument
 from toolsearchd.ctl.output import coloured, complain, print_json
 from toolsearchd.disclosure.sanitise import plain_line, visible
@@ -35,7 +36,7 @@ def arguments(parser: ArgumentParser) -> None:
     for name, help_ in _GLOBS.items():
         parser.add_argument(f"--{name}", metavar="GLOB", help=help_)
     parser.add_argument("--since", metavar="AGE", help="30m, 2h, 7d, or a time as in the records")
-    parser.add_argument("--limit", type=_count, default=50, metavar="N", help="the newest N (0: all)")
+    parser.add_argument("--limit", type=count(0), default=50, metavar="N", help="the newest N (0: all)")
 
 
 def run(args: Namespace) -> int:
@@ -86,12 +87,6 @@ def _fits(record: dict[str, Any], args: Namespace, since: str) -> bool:
         return False
     wanted = {name: glob for name in _GLOBS if (glob := getattr(args, name)) is not None}
     return all(matches_glob(str(record.get(name, "")), glob) for name, glob in wanted.items())
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal():
-        raise ArgumentTypeError(f"{text} is no number from 0 on")
-    return int(text)
 
 
 def _moment(text: str) -> str:

@@ -6,13 +6,14 @@ import json
 from argparse import ArgumentParser, Namespace
 
 from toolsearchd.ctl.connect import agent
+from toolsearchd.ctl.counts import count
 from toolsearchd.ctl.output import print_json, say
 
 HELP = "the tools and the listing that a model is shown"
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--context", type=int, metavar="N", help="the model's context length in tokens")
+    parser.add_argument("--context", type=count(1), metavar="N", help="the model's context length in tokens")
     parser.add_argument("--profile", metavar="P", help="as a client of this profile sees it")
     parser.add_argument("--dialect", metavar="D", help="as a client of this dialect sees it")
 

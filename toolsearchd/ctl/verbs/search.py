@@ -6,6 +6,7 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from toolsearchd.ctl.connect import agent
+from toolsearchd.ctl.counts import count
 from toolsearchd.ctl.output import print_json, say, table
 from toolsearchd.disclosure.sanitise import short_description
 
@@ -16,7 +17,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "queries", nargs="+", metavar="QUERY", help="some keywords: service + action + object"
     )
-    parser.add_argument("--limit", type=int, metavar="N", help="matches per query, at most")
+    parser.add_argument("--limit", type=count(1), metavar="N", help="matches per query, at most")
     parser.add_argument("--profile", metavar="P", help="as a client of this profile sees it")
     parser.add_argument("--dialect", metavar="D", help="as a client of this dialect sees it")
 
