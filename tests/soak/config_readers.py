@@ -125,6 +125,25 @@ def variables(text: str) -> object:
     return [expand(text, RULES[name], CONTEXT) for name in EVERY_RULE]
 
 
+@row("what an entry needs", LIMITS.user_file_bytes, "config/needs.py")
+def needs(text: str) -> object:
+    from toolsearchd.config.needs import placeholder_in
+
+    return [placeholder_in(text, sent=sent) for sent in (True, False)]
+
+
+@row("a client's rules", LIMITS.user_file_bytes, "config/restrictions.py", "config/sources/cursor.py")
+def client_rules(text: str) -> object:
+    from toolsearchd.config.restrictions import ClientRules, NamedRule, Restrictions, restrictions_of
+    from toolsearchd.config.sources import FORMATS
+
+    rule = NamedRule(then="deny", name=text)
+    said = {"permissions": {"deny": [text, f"Mcp({text})"]}, "mcpAllowlist": []}
+    (found,) = FORMATS["cursor"].rules(said, "").rules
+    rules = (ClientRules(rules=(rule,), prefixes=("mcp__{}__", "")), found)
+    return restrictions_of(Restrictions(client="cursor"), "time", rules).word_on("get_time", ())
+
+
 @row(
     "an entry's words", LIMITS.user_file_bytes, "config/entry.py", "config/words.py", families=documents.WORDS
 )

@@ -20,7 +20,7 @@ from toolsearchd.config.document import Path, Place, problem_at
 from toolsearchd.config.expand import ExpandContext, Rule, expand
 from toolsearchd.config.masking import unquoted
 from toolsearchd.config.model import Origin, Problem, ServerSpec
-from toolsearchd.config.needs import PLACEHOLDER, SENT_PLACEHOLDER, mend_of, need_of
+from toolsearchd.config.needs import mend_of, need_of, placeholder_in
 from toolsearchd.config.restrictions import Restrictions
 from toolsearchd.config.words import split_words
 
@@ -319,11 +319,10 @@ class EntryReader:
 
     def _expanded(self, name: str, text: str, *field: str | int) -> str:
         value, unset = expand(text, self._rule, self._context)
-        sent = SENT_PLACEHOLDER if field[0] in ("url", "headers") else PLACEHOLDER
-        for literal in unset or sent.findall(value):
+        literal = unset[0] if unset else placeholder_in(value, sent=field[0] in ("url", "headers"))
+        if literal:
             need = need_of(literal)
             self._need(need, UNSET if need.startswith("variable") else "only its client has it", name, *field)
-            break
         if _is_odd(value):
             raise EntryError("holds a character that can't be passed on (NUL, or half of a pair)", *field)
         return value

@@ -5,10 +5,16 @@ from __future__ import annotations
 import re
 
 _ASKS_CLIENT = r"\$\{(?:(?:input|config|command):[^}]*|workspaceFolder\w*)\}"
-PLACEHOLDER = re.compile(_ASKS_CLIENT)
-"""What no server can mean itself, wherever it stands."""
-SENT_PLACEHOLDER = re.compile(rf"{_ASKS_CLIENT}|\$\{{(?:env:)?[A-Za-z_][A-Za-z0-9_]*\}}")
-"""… and in what goes out, an address or a header."""
+_ANYWHERE = re.compile(_ASKS_CLIENT)
+_SENT = re.compile(rf"{_ASKS_CLIENT}|\$\{{(?:env:)?[A-Za-z_][A-Za-z0-9_]*\}}")
+
+
+def placeholder_in(text: str, *, sent: bool) -> str:
+    """The first that no server can mean itself; empty: there is none. `sent`: the text goes out, as an
+    address or a header."""
+    closed = text[: text.rfind("}") + 1]  # behind it each beginning would look for its end in vain
+    match = (_SENT if sent else _ANYWHERE).search(closed)
+    return match[0] if match else ""
 
 
 def need_of(placeholder: str) -> str:

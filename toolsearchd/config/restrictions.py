@@ -24,6 +24,8 @@ OWN = "toolsearchd"
 """The format of entries under the daemon's own `servers:`, which are no client's."""
 
 _STRICTNESS = ("allow", "ask", "deny")
+_SPECIAL = re.compile(r"[*?\[]")
+_LONGEST = 512  # of a beginning with stars that may mean a server: names are shorter
 _ODD = re.compile(r"[^A-Za-z0-9_-]")  # clients write `_` for such a character of a name
 
 
@@ -134,10 +136,16 @@ def _tools(names: Iterable[str], entry: str, prefixes: Iterable[str]) -> list[st
 
 def _after(glob: str, before: str) -> Iterator[str]:
     """What is left of the glob where its beginning fits `before`; a star may fit more than that."""
-    for at in range(len(glob) + 1):
-        head, rest = glob[:at], glob[at:]
-        if matches_glob(before, head):
-            yield f"*{rest}" if head.endswith("*") else rest
+    special = _SPECIAL.search(glob)
+    plain = special.start() if special else len(glob)
+    if plain >= len(before):
+        if glob.startswith(before):
+            yield glob[len(before) :]
+    elif before.startswith(glob[:plain]):
+        for at in range(plain, min(len(glob), _LONGEST) + 1):
+            head, rest = glob[:at], glob[at:]
+            if matches_glob(before, head):
+                yield f"*{rest}" if head.endswith("*") else rest
 
 
 def bound_by(
