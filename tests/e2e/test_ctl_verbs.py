@@ -107,11 +107,9 @@ def test_a_search_that_finds_nothing_says_what_is_there(daemon):
     assert "absent" in text  # a server that is down is named too
 
 
-def test_an_unknown_profile_sees_nothing(daemon):
-    _, reply = daemon.ctl("search", "echo a text", "--profile", "nobody")
-    assert reply["tools"] == {}
-    _, reply = daemon.ctl("search", "echo a text", "--profile", "none")
-    assert reply["tools"] == {}
+def test_an_unknown_profile_is_an_error(daemon):
+    status, reply = daemon.ctl("search", "echo a text", "--profile", "nobody")
+    assert (status, reply["error"]["code"]) == (1, "BAD_ARGUMENTS")
 
 
 @pytest.mark.parametrize("form", [ECHO, "steady/echo", "steady:echo", "MCP__Steady__Echo", "echo"])

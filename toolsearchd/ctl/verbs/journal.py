@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentParser, Namespace
 from collections import deque
 from collections.abc import Iterator
@@ -44,7 +45,7 @@ def run(args: Namespace) -> int:
     with control(args) as daemon:
         journal = daemon.journal()
     fitting = (record for record in _records(journal.files) if _fits(record, args, since))
-    found = deque(fitting, maxlen=args.limit or None)
+    found = deque(fitting, maxlen=min(args.limit, sys.maxsize) or None)
     if args.json:
         print_json(JournalDocument(**journal.members(), records=list(found)))
         return 0
