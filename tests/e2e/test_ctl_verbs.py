@@ -110,6 +110,8 @@ def test_a_search_that_finds_nothing_says_what_is_there(daemon):
 def test_an_unknown_profile_is_an_error(daemon):
     status, reply = daemon.ctl("search", "echo a text", "--profile", "nobody")
     assert (status, reply["error"]["code"]) == (1, "BAD_ARGUMENTS")
+    _, reply = daemon.ctl("search", "echo a text", "--profile", "none")
+    assert reply["tools"] == {}
 
 
 @pytest.mark.parametrize("form", [ECHO, "steady/echo", "steady:echo", "MCP__Steady__Echo", "echo"])

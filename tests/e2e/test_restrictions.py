@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from tests.daemon import DaemonProcess, wait_until
+from tests.daemon import BIN, DaemonProcess, wait_until
 from tests.servers.zoo import zoo
 from tests.wire import agent
 
@@ -117,9 +117,20 @@ def test_a_server_that_needs_a_variable_says_so(daemon):
         "needs variable NOT_SET",
         None,
     )
+    assert "environment.file" in server["mend"]
     status, done = daemon.ctl("restart", "token")
     assert status == 1
     assert "needs variable NOT_SET" in done["error"]["message"]
+    checked = subprocess.run(
+        [BIN / "toolsearchd", "--config", daemon.config_file, "--check-config"],
+        env=daemon.env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert checked.returncode == 0
+    assert "token (needs variable NOT_SET: set NOT_SET in" in checked.stdout
+    assert "needs variable NOT_SET" in checked.stderr
     findings = daemon.ctl("doctor")[1]["findings"]
     (finding,) = [one for one in findings if "needs variable NOT_SET" in one["message"]]
     assert "environment.file" in finding["mend"]

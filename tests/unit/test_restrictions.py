@@ -316,6 +316,24 @@ def test_a_switch_of_a_project_holds_there(person):
     assert person.may("unknown", cwd="/work/p") == FREE
 
 
+def test_a_list_of_a_project_narrows_there(person):
+    project = person.root / "p/.gemini/settings.json"
+    project.parent.mkdir(parents=True)
+    project.write_text(
+        json.dumps({"mcp": {"allowed": ["docs"]}, "mcpServers": {"docs": {"command": "docs-mcp"}}})
+    )
+    person.write({GEMINI: mcp()})
+    user = {"path": str(person.root / GEMINI), "format": "gemini"}
+    person.write(
+        {".config/toolsearchd/config.yaml": {"sources": [user, {"path": str(project), "format": "gemini"}]}}
+    )
+    assert person.may("gemini", cwd="/elsewhere") == FREE
+    assert person.may("gemini", cwd=str(person.root / "p/src"))["get_time"] == RUNS  # of docs
+    (time, _docs) = person.servers()
+    (said,) = time.restrictions
+    assert (said.enabled, said.off_in) == (True, (str(person.root / "p"),))
+
+
 def test_the_daemons_own_word_is_never_loosened():
     allow = Decision("allow", "approval of cline")
     deny = Approval(rules=(ApprovalRule(then="deny", tool="t"),))
@@ -425,7 +443,7 @@ def test_a_rule_file_that_changes_binds_at_once(person):
         (VSCODE, {"command": "x", "args": ["${command:pick}"]}, "input pick"),
         (DESKTOP, {"url": "https://h/mcp", "headers": {"Authorization": "${TOKEN}"}}, "variable TOKEN"),
         (DESKTOP, {"command": "x", "env": {"T": "${input:pat}"}}, "input pat"),
-        (CURSOR, {"command": "x", "envFile": "/nowhere/.env"}, "file /nowhere/.env"),
+        (CURSOR, {"command": "x", "envFile": "/nowhere/.env"}, "file .env"),
         (WINDSURF, {"serverUrl": "https://${env:HOST}/mcp"}, "variable HOST"),
     ],
 )

@@ -137,7 +137,8 @@ class EntryReader:
         if not url and not command:
             raise EntryError("neither a command nor a url is given", "command")
         if entry.get("envFile"):
-            self._need(f"file {entry['envFile']}", "it is not read", name, "envFile")
+            named = PurePosixPath(str(entry["envFile"])).name  # models read it too: no path of this machine
+            self._need(f"file {named}", "it is not read", name, "envFile")
         if "\n" in url or "\r" in url:
             raise EntryError("a line break can't be part of it", "url")
         plain = {

@@ -7,6 +7,7 @@ from typing import Literal
 
 import msgspec
 
+from toolsearchd.config.needs import mend_of
 from toolsearchd.config.restrictions import Restrictions
 
 Transport = Literal["stdio", "http", "sse"]
@@ -92,6 +93,14 @@ class ServerSpec(msgspec.Struct, frozen=True, kw_only=True):
         if self.kept_by:
             return f"kept by {self.kept_by}"
         return f"needs {self.needs}" if self.needs else ""
+
+    @property
+    def mend(self) -> str:
+        """What to do about `idle`."""
+        if self.kept_by:
+            name = next((one.entry for one in self.origins if one.format == self.kept_by), self.name)
+            return f"`toolsearchctl install {self.kept_by} --move {name}` gives it to the daemon"
+        return mend_of(self.needs) if self.needs else ""
 
 
 class Desired(msgspec.Struct, frozen=True, kw_only=True):

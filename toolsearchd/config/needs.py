@@ -38,8 +38,3 @@ def mend_of(need: str) -> str:
     if kind == "input":
         return f"give {name} as a variable of environment.file and write that here, or leave it to its client"
     return "put its variables into env or environment.file, and take the key out"
-
-
-def kept_by(client: str, name: str) -> str:
-    """The mend for a server that stays with its client."""
-    return f"`toolsearchctl install {client} --move {name}` gives it to the daemon"

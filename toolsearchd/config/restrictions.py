@@ -78,9 +78,11 @@ class NamedRule(msgspec.Struct, frozen=True, kw_only=True):
 class ClientRules(msgspec.Struct, frozen=True, kw_only=True):
     """What one file of a client says beside its entries. `only`: names of the only servers in use. `off`:
     (server, project or empty) out of use. `shown`: globs of the only tools in use. `prefixes`: what stands
-    before a tool's own name in the client, `{}` for the server's. `client`: its format."""
+    before a tool's own name in the client, `{}` for the server's. `client`: its format. `project`:
+    whose file it is; its lists hold there."""
 
     client: str = ""
+    project: str = ""
     only: tuple[str, ...] | None = None
     off: tuple[tuple[str, str], ...] = ()
     shown: tuple[str, ...] | None = None
@@ -99,8 +101,10 @@ def restrictions_of(said: Restrictions, entry: str, rules: Sequence[ClientRules]
     enabled, off, filters, found = said.enabled, list(said.off_in), list(said.filters), list(said.rules)
     modes: list[tuple[str, Then | Literal[""]]] = list(said.modes)
     for one in rules:
-        enabled = enabled and (one.only is None or any(matches_glob(entry, name) for name in one.only))
-        for name, project in one.off:
+        lists = list(one.off)
+        if one.only is not None and not any(matches_glob(entry, name) for name in one.only):
+            lists.append(("*", one.project))
+        for name, project in lists:
             if matches_glob(entry, name):
                 enabled = enabled and bool(project)
                 off += [project] if project else []

@@ -18,7 +18,6 @@ from toolsearchd import __version__
 from toolsearchd.calls.journal import Journal
 from toolsearchd.catalog.model import Source
 from toolsearchd.config.model import MEND
-from toolsearchd.config.needs import kept_by
 from toolsearchd.daemon.orphans import Orphans
 from toolsearchd.disclosure.tokens import VOCABULARIES
 from toolsearchd.errors import ToolsearchdError
@@ -225,8 +224,9 @@ class Admin:
         found += _journal_findings(self._journal.summary())
         found += _bug_findings()
         found += self._orphans.findings()
+        mends = {spec.name: spec.mend for spec in self._watcher.desired.servers if spec.mend}
         for source in self._sources():
-            found += _source_findings(source)
+            found += _source_findings(source, mends)
         return found
 
     def statistics(self) -> dict[str, Any]:
@@ -309,7 +309,7 @@ def _words_of(call: UnansweredCall) -> str:
     return f"{call.tool} of {call.client} {how} at {call.sent_at}"
 
 
-def _not_started_findings(source: Source) -> list[Finding]:
+def _not_started_findings(source: Source, mends: Mapping[str, str]) -> list[Finding]:
     """None for a lazy server whose tools are known: it waits for a call, as it is meant to."""
     level, mend = (
         "warning",
@@ -318,7 +318,7 @@ def _not_started_findings(source: Source) -> list[Finding]:
     if source.reason.startswith("needs "):
         return []  # the config's own problem says it, with the place
     if source.reason.startswith("kept by "):
-        level, mend = "info", kept_by(source.reason.removeprefix("kept by "), source.name)
+        level, mend = "info", mends.get(source.name, mend)
     elif not source.reason.startswith("limit:"):
         if source.definitions or source.withheld:
             return []
@@ -331,12 +331,12 @@ def _not_started_findings(source: Source) -> list[Finding]:
     return [Finding(level=level, about=source.name, message=message, mend=mend)]
 
 
-def _source_findings(source: Source) -> list[Finding]:
+def _source_findings(source: Source, mends: Mapping[str, str]) -> list[Finding]:
     found = []
     tries = f"`toolsearchctl servers {source.name}` shows its last words; "
     tries += f"`toolsearchctl restart {source.name}` tries it now"
     if source.state == "not_started":
-        found += _not_started_findings(source)
+        found += _not_started_findings(source, mends)
     elif source.state not in ("ready", "starting", "disabled"):
         message = f"{source.state}: {source.reason}"
         found.append(Finding(level="warning", about=source.name, message=message, mend=tries))

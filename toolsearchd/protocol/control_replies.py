@@ -119,6 +119,7 @@ class ServerStatus(WireRecord, frozen=True):
     server_info: str | UnsetType = UNSET
     queued: int | UnsetType = UNSET
     breaker_open_s: float | UnsetType = UNSET
+    mend: str | UnsetType = UNSET  # of what it waits for
     origins: list[EntryOrigin] | UnsetType = UNSET  # where they were asked for
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import trio
+from msgspec import UNSET
 
 from toolsearchd.catalog.model import Source, SourceState
 from toolsearchd.catalog.naming import keeps
@@ -328,6 +329,7 @@ class Fleet:
             junk_lines=0,
             first_junk="",
             next_retry_s=None,
+            mend=spec.mend if spec.enabled and spec.mend else UNSET,
             origins=msgspec.convert(spec.origins, list[EntryOrigin], from_attributes=True),
         )
 

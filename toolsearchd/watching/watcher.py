@@ -404,7 +404,7 @@ def check_config(
     absent = "" if config_file.exists() or watcher.refusal() else ": not there, every key has its default"
     sources = (f"source {file.file} ({file.format}): {file.servers}" for file in watcher.files())
     servers = ", ".join(
-        spec.name + (f" ({spec.idle})" if spec.enabled and spec.idle else "")
+        spec.name + (f" ({spec.idle}: {spec.mend})" if spec.enabled and spec.idle else "")
         for spec in watcher.desired.servers
     )
     said = (f"config {config_file}{absent}", *sources, f"servers: {servers or 'none'}")

@@ -78,7 +78,9 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
         self, document: ConfigDocument, file: str, project: str
     ) -> tuple[tuple[ClientRules, ...], list[Problem]]:
         found = self.rules(document.value or {}, project)
-        rules = tuple(msgspec.structs.replace(rule, client=self.name) for rule in found.rules)
+        rules = tuple(
+            msgspec.structs.replace(rule, client=self.name, project=project) for rule in found.rules
+        )
         return rules, [
             problem_at("warning", f"{LOST}: {what}", file, path, document.place(path), mend=LOST_MEND)
             for path, what in found.lost

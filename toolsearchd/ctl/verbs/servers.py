@@ -27,6 +27,9 @@ def run(args: Namespace) -> int:
         ("NAME", "STATE", "TRANSPORT", "PID", "TOOLS", "REASON"),
         ([s["name"], s["state"], s["transport"], s["pid"] or "-", s["tools"], _reason(s)] for s in servers),
     )
+    for server in servers:
+        if mend := server.get("mend"):
+            say(f"{server['name']}: {mend}")
     for server in servers if args.origins else ():
         for origin in server["origins"]:
             moved = f", moved to {origin['kept_in']}" if origin["kept_in"] else ""
