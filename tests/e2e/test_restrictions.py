@@ -110,6 +110,25 @@ def test_each_clients_rules_bind_its_sessions_in_place_and_behind_the_daemon(dae
     check(daemon)
 
 
+def test_a_rule_binds_open_sessions_as_soon_as_it_is_written(daemon):
+    settings = daemon.root / ".claude/settings.json"
+    before = settings.read_text()
+    with agent(daemon, client="claude-code") as wire:
+
+        def outcome():
+            call = {"name": "mcp__time__echo", "arguments": {"text": "x"}}
+            (slot,) = wire.ask({"op": "call", "id": 1, "calls": [call]})["results"]
+            return slot["error"]["code"] if slot.get("error") else "ok"
+
+        assert outcome() == "ok"
+        settings.write_text(json.dumps({"permissions": {"deny": ["mcp__time"]}}))
+        wait_until(lambda: outcome() == "TOOL_NOT_FOUND", what="the denial")
+        settings.write_text(json.dumps({"permissions": {"ask": ["mcp__time__*"]}}))
+        wait_until(lambda: outcome() == "NO_APPROVER", what="the question")
+        settings.write_text(before)
+        wait_until(lambda: outcome() == "ok", what="as it was")
+
+
 def test_a_server_that_needs_a_variable_says_so(daemon):
     server = daemon.server("token")
     assert (server["state"], server["reason"], server["pid"]) == (

@@ -77,6 +77,12 @@ MATRIX = {
         ASK_ALL,
         ASK_ALL,
     ),
+    "claude denies what it does not allow": (
+        "claude-code",
+        claude(defaultMode="dontAsk", allow=["mcp__time__get_time"]),
+        NO_CONVERT,
+        NO_CONVERT,
+    ),
     "claude denied server": (
         "claude-code",
         {CLAUDE: mcp(), ".claude/settings.json": {"deniedMcpServers": [{"serverName": "time"}]}},
@@ -314,6 +320,9 @@ def test_a_switch_of_a_project_holds_there(person):
     assert person.may("claude-code", cwd="/work/p/src") == OFF
     assert person.may("claude-code", cwd="/work/q") == FREE
     assert person.may("unknown", cwd="/work/p") == FREE
+    document["history"] = ["x" * 1000] * 300  # a file so long that only what names servers is decoded
+    person.write({CLAUDE: document})
+    assert person.may("claude-code", cwd="/work/p/src") == OFF
 
 
 def test_a_list_of_a_project_narrows_there(person):

@@ -29,9 +29,13 @@ from toolsearchd.config.sources.base import (
 _LONG = 256 * 1024  # a file without a history is shorter
 
 
+_OFF = ("disabledMcpServers", "disabledMcpjsonServers")  # names of servers that are not used
+
+
 class _Part(msgspec.Struct):
     mcpServers: msgspec.Raw = msgspec.Raw(b"null")
     disabledMcpServers: Any = None
+    disabledMcpjsonServers: Any = None
 
 
 class _File(_Part):
@@ -54,7 +58,7 @@ def _load(text: str, file: str) -> ConfigDocument:
     for into, part in parts:
         document = parse_json(bytes(part.mcpServers).decode(), file)
         into["mcpServers"] = document.value
-        into["disabledMcpServers"] = part.disabledMcpServers
+        into |= {key: getattr(part, key) for key in _OFF}
         problems += document.problems
     return ConfigDocument(value, problems)
 
@@ -71,11 +75,10 @@ def _entries(document: Mapping[str, Any]) -> Entries:
 
 
 def _rules(document: Mapping[str, Any], project: str) -> ReadRules:
-    off = [(name, project) for name in texts(document.get("disabledMcpServers"))]
-    off += [(name, project) for name in texts(document.get("disabledMcpjsonServers"))]
+    off = [(name, project) for key in _OFF for name in texts(document.get(key))]
     off += [(name, project) for name in _named(document.get("deniedMcpServers"))]
     for root, said in mapping(document.get("projects")).items():
-        off += [(name, str(root)) for name in texts(at(said, "disabledMcpServers"))]
+        off += [(name, str(root)) for key in _OFF for name in texts(at(said, key))]
     allowed = document.get("allowedMcpServers")
     rules: list[NamedRule] = []
     lost: list[tuple[tuple[str | int, ...], str]] = []
@@ -91,10 +94,13 @@ def _rules(document: Mapping[str, Any], project: str) -> ReadRules:
     lost += [
         ((key,), "servers named by command or address") for key in _UNNAMED if _unnamed(document.get(key))
     ]
-    if not (off or rules) and not isinstance(allowed, list):
+    shown = None
+    if at(document, "permissions", "defaultMode") == "dontAsk":  # what is not allowed is denied
+        shown = tuple(rule.name for rule in rules if rule.then == "allow")
+    if not (off or rules) and shown is None and not isinstance(allowed, list):
         return ReadRules(lost=lost)
     only = tuple(_named(allowed)) if isinstance(allowed, list) and not _unnamed(allowed) else None
-    found = ClientRules(only=only, off=tuple(off), rules=tuple(rules), prefixes=("mcp__{}__",))
+    found = ClientRules(only=only, off=tuple(off), shown=shown, rules=tuple(rules), prefixes=("mcp__{}__",))
     return ReadRules((found,), lost)
 
 

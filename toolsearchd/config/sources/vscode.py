@@ -27,7 +27,10 @@ def _rules(document: Mapping[str, Any], project: str) -> ReadRules:
     )
     if rules:
         found.append(ClientRules(rules=rules, prefixes=("mcp_{}_", "")))
-    return ReadRules(tuple(found))
+    registry = document.get("chat.mcp.access") == "registry"
+    return ReadRules(
+        tuple(found), [(("chat.mcp.access",), "servers of its registry only")] if registry else ()
+    )
 
 
 FORMAT = Format(
