@@ -108,11 +108,13 @@ def restrictions_of(said: Restrictions, entry: str, rules: Sequence[ClientRules]
             if matches_glob(entry, name):
                 enabled = enabled and bool(project)
                 off += [project] if project else []
+        heads = _heads(entry, one.prefixes)
         if one.shown is not None:
-            filters.append((tuple(_tools(one.shown, entry, one.prefixes)), ()))
+            shown = (tool for name in one.shown for head in heads for tool in _after(name, head))
+            filters.append((tuple(dict.fromkeys(shown)), ()))
         allowed = []
-        for rule in one.rules:
-            tools = _tools((rule.name,), entry, one.prefixes)
+        for rule in dict.fromkeys(one.rules):
+            tools = [tool for head in heads for tool in _after(rule.name, head)]
             found += [ToolRule(then=rule.then, tool=tool, project=rule.project) for tool in tools]
             allowed += tools if rule.then == "allow" else []
         if one.unlisted:
@@ -127,15 +129,10 @@ def restrictions_of(said: Restrictions, entry: str, rules: Sequence[ClientRules]
     )
 
 
-def _tools(names: Iterable[str], entry: str, prefixes: Iterable[str]) -> list[str]:
-    """The globs of the server's own tools that globs of the client's names mean."""
-    found: dict[str, None] = {}
-    for prefix in prefixes:
-        for server in (entry, _ODD.sub("_", entry)):
-            before = prefix.replace("{}", server)
-            for name in names:
-                found |= dict.fromkeys(_after(name, before))
-    return list(found)
+def _heads(entry: str, prefixes: Iterable[str]) -> list[str]:
+    """What stands before the names of the entry's tools in the client."""
+    servers = (entry, _ODD.sub("_", entry))
+    return list(dict.fromkeys(prefix.replace("{}", server) for prefix in prefixes for server in servers))
 
 
 def _after(glob: str, before: str) -> Iterator[str]:
@@ -148,7 +145,7 @@ def _after(glob: str, before: str) -> Iterator[str]:
     elif before.startswith(glob[:plain]):
         for at in range(plain, min(len(glob), _LONGEST) + 1):
             head, rest = glob[:at], glob[at:]
-            if matches_glob(before, head):
+            if head[-1:] in (before[-1:], "*", "?", "]") and matches_glob(before, head):
                 yield f"*{rest}" if head.endswith("*") else rest
 
 

@@ -63,8 +63,9 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
         return _placed(self.locations, home, config_home)
 
     def rule_paths(self, home: str, config_home: str) -> list[str]:
-        """Where the client's rules may stand, its own config included."""
-        return _placed((*self.locations, *self.beside), home, config_home)
+        """Where the client's rules may stand, its own config included; nowhere where it has none."""
+        places = () if self.rules is _no_rules else (*self.locations, *self.beside)
+        return _placed(places, home, config_home)
 
     def parse_rules(self, text: str, file: str) -> Parsed:
         """What a file says beside entries."""
