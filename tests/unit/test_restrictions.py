@@ -16,7 +16,7 @@ from toolsearchd.config.sources import FORMATS, client_of
 from toolsearchd.ctl.__main__ import main
 from toolsearchd.dispatch.policy import Decision, decide
 from toolsearchd.protocol.requests import Hello
-from toolsearchd.sessions.entitlement import client_terms
+from toolsearchd.sessions.entitlement import client_terms, entitlement_of
 from toolsearchd.watching.watcher import Watcher
 
 TIME = {"command": "time-mcp"}
@@ -390,6 +390,13 @@ def test_names_of_tools_in_a_client(rule, entry, tools):
 )
 def test_clients_by_their_own_names(name, client):
     assert client_of(name) == client
+
+
+def test_an_entry_of_a_client_that_is_unknown(person):
+    person.write({CURSOR: mcp(disabled=True), CLAUDE: mcp()})
+    assert person.may("cursor", config_of="no-such") == OFF
+    hello = Hello(protocol=1, client="cursor", config_of="no-such")
+    assert "'no-such'" in entitlement_of(hello, {}, (), person.servers()).warnings[0]
 
 
 @pytest.mark.parametrize("name", FORMATS)

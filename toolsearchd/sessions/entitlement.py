@@ -168,7 +168,10 @@ def entitlement_of(
     """What its profiles grant, narrowed by what clients' own configs say of the session."""
     found, terms = _entitlement_of(hello, profiles, servers), client_terms(hello, specs)
     grant = msgspec.structs.replace(found.grant, terms=terms.servers)
-    return msgspec.structs.replace(found, grant=grant, terms=terms)
+    warnings = found.warnings
+    if hello.config_of is not None and hello.config_of not in FORMATS:
+        warnings += (f"no client {hello.config_of[:64]!r} is known: it is taken by the name it gives itself",)
+    return msgspec.structs.replace(found, grant=grant, terms=terms, warnings=warnings)
 
 
 def _entitlement_of(hello: Hello, profiles: Mapping[str, Profile], servers: Collection[str]) -> Entitlement:
