@@ -18,7 +18,7 @@ UNGUARDED = {
     ("watching/watcher.py", "self._sweep"): SINGLETON,
     ("watching/watcher.py", "self._mark_dirty_after"): SINGLETON,
     ("daemon/app.py", "self._obey"): SINGLETON,
-    ("daemon/app.py", "body"): "a singleton itself, as `Stages` starts it",
+    ("daemon/stages.py", "body"): "a singleton itself, as `Stages` starts it",
     ("sessions/agent_wire.py", "stream.run_writer"): CONNECTION,
     ("sessions/control_wire.py", "stream.run_writer"): CONNECTION,
     ("calls/hooks.py", "write"): HOOK,

@@ -133,7 +133,7 @@ def _check_config(config_file: Path, state_dir: Path) -> int:
     """Prints the effective config (stdout) and the problems (stderr); 2 where one is an error."""
     from toolsearchd.dialects.registry import OPTIONS
     from toolsearchd.disclosure.sanitise import clean_line, clean_result
-    from toolsearchd.watching.watcher import check_config
+    from toolsearchd.watching.config_check import check_config
 
     text, problems = check_config(config_file, state_dir, OPTIONS)
     print(clean_result(text), end="")

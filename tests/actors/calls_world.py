@@ -60,6 +60,9 @@ class Caller:
     def tool_to_call(self, name):
         return self.world.tool
 
+    def client_word(self, _tool):
+        return None
+
     def notify(self, event):
         self.events.append(event)
 

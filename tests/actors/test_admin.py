@@ -6,6 +6,7 @@ import pytest
 from tests.actors.calls_world import at_once
 from tests.actors.sessions_world import SessionsWorld
 from tests.unit.disclosure_catalog import GITHUB, SLACK
+from toolsearchd.config.model import Desired
 from toolsearchd.config.settings import Settings
 from toolsearchd.daemon.admin import Admin
 from toolsearchd.errors import ToolsearchdError
@@ -19,7 +20,7 @@ ORIGIN = EntryOrigin(file="mcp.json", format="claude-desktop", entry="x", projec
 
 
 class Watcher:
-    config_file, problems, settings = "config.yaml", (), Settings()
+    config_file, problems, settings, desired = "config.yaml", (), Settings(), Desired()
 
     def __init__(self):
         self.refused = None

@@ -14,6 +14,7 @@ from toolsearchd.config.restrictions import ClientRules, NamedRule, Restrictions
 from toolsearchd.config.settings import Approval, ApprovalRule, Settings
 from toolsearchd.config.sources import FORMATS, client_of
 from toolsearchd.ctl.__main__ import main
+from toolsearchd.dialects.registry import OPTIONS
 from toolsearchd.dispatch.policy import Decision, decide
 from toolsearchd.protocol.requests import Hello
 from toolsearchd.sessions.entitlement import client_terms, entitlement_of
@@ -228,7 +229,7 @@ class Person:
 
     def servers(self):
         if self.watcher is None:
-            self.watcher = Watcher(self.config, environ={"HOME": str(self.root)})
+            self.watcher = Watcher(self.config, environ={"HOME": str(self.root)}, dialect_options=OPTIONS)
         self.watcher.load_now(grace_s=0)
         return self.watcher.desired.servers
 

@@ -59,6 +59,8 @@ MODES = "modes"
 LEFT_OUT = "the entry is left out"
 UNSET = "a variable in it is not set"
 """How the warning begins where an entry holds a variable that has no value."""
+NOT_STARTED = "is not started before"
+"""How the warning ends where an entry needs what is not there."""
 
 _FALSE = ("false", "no", "off", "0", "")
 
@@ -323,7 +325,12 @@ class EntryReader:
         literal = unset[0] if unset else placeholder_in(value, sent=field[0] in ("url", "headers"))
         if literal:
             need = need_of(literal)
-            self._need(need, UNSET if need.startswith("variable") else "only its client has it", name, *field)
+            self._need(
+                need,
+                UNSET if need.startswith("variable") else "only its client has it",
+                name,
+                *field,
+            )
         if _is_odd(value):
             raise EntryError("holds a character that can't be passed on (NUL, or half of a pair)", *field)
         return value
@@ -332,7 +339,7 @@ class EntryReader:
         """Something is not there: the entry is not to be started."""
         self._needs = self._needs or need
         path = (*self._path, *at)
-        message = f"{why}; the server needs {need} and is not started before"
+        message = f"{why}; the server needs {need} and {NOT_STARTED}"
         self.problems.append(
             problem_at("warning", message, self._file, path, self._place(path), mend=mend_of(need))
         )

@@ -12,7 +12,7 @@ from hashlib import blake2b
 import msgspec
 
 from toolsearchd.config.document import NOWHERE
-from toolsearchd.config.entry import UNSET, EntryReader
+from toolsearchd.config.entry import NOT_STARTED, EntryReader
 from toolsearchd.config.expand import RULES, ExpandContext
 from toolsearchd.config.model import Desired, Origin, Problem, ServerSpec
 from toolsearchd.config.restrictions import OWN, restrictions_of
@@ -91,7 +91,9 @@ def _own_servers(settings: Settings, context: ExpandContext, config_file: str) -
             found.append(spec)
     # Everything else was said, with its line, when the file was read.
     still_odd = [
-        problem for problem in reader.problems if problem.level == "error" or problem.message == UNSET
+        problem
+        for problem in reader.problems
+        if problem.level == "error" or problem.message.endswith(NOT_STARTED)
     ]
     return Parsed(servers=tuple(found), problems=tuple(still_odd))
 

@@ -16,7 +16,7 @@ import msgspec
 from toolsearchd.config.choices import with_choices
 from toolsearchd.config.dialect_options import DialectOptionsByName
 from toolsearchd.config.document import ConfigDocument, Path, problem_at
-from toolsearchd.config.entry import LEFT_OUT, EntryReader
+from toolsearchd.config.entry import LEFT_OUT, NOT_STARTED, EntryReader
 from toolsearchd.config.expand import ExpandContext
 from toolsearchd.config.masking import unquoted
 from toolsearchd.config.model import Origin, Problem
@@ -245,6 +245,7 @@ class _Loader:
         self.problems += [
             msgspec.structs.replace(problem, message=problem.message.removesuffix(f"; {LEFT_OUT}"))
             for problem in reader.problems  # not the entry is left out: the file is not in force
+            if not problem.message.endswith(NOT_STARTED)
         ]
         return {name: dict(entry) for name, entry in value.items() if isinstance(entry, Mapping)}
 

@@ -26,7 +26,6 @@ from toolsearchd.ctl.client_lock import held
 from toolsearchd.ctl.connect import control
 from toolsearchd.ctl.file_changes import Change, apply, read, sweep
 from toolsearchd.ctl.output import complain, say
-from toolsearchd.dialects.registry import OPTIONS
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.places import config_file
 
@@ -69,6 +68,8 @@ class Installation:
 
     def profiles(self) -> set[str]:
         """Those of the daemon's config; nothing more where it can't be used."""
+        from toolsearchd.dialects.registry import OPTIONS  # with the index, which no verb needs at its start
+
         data = read(self._config)
         settings, _ = load_settings((data or b"").decode(errors="replace"), str(self._config), OPTIONS)
         return {DEFAULT_PROFILE, *(settings.profiles if settings is not None else ())}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import signal
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ from toolsearchd.daemon.gc import Heap
 from toolsearchd.daemon.notifier import Notifier
 from toolsearchd.daemon.orphans import Orphans
 from toolsearchd.daemon.restart import RestartNeeded
+from toolsearchd.daemon.stages import Stages, after
 from toolsearchd.dialects.disclosures import disclosure_in
 from toolsearchd.dialects.precedence import check_disclosure
 from toolsearchd.dialects.registry import MODULES, OPTIONS
@@ -62,7 +63,6 @@ from toolsearchd.watching.watcher import Watcher
 
 log = logging.getLogger(__name__)
 
-Run = Callable[..., Awaitable[Any]]
 
 # What acts, and what few sessions need: imported after the first answers, each before what imports it.
 LATER = (
@@ -359,43 +359,3 @@ def _disclosure_of(environ: dict[str, str]) -> tuple[str | None, str]:
     except ToolsearchdError as error:
         raise ToolsearchdError("BAD_CONFIG", error.message) from None
     return value, variable
-
-
-class Stages:
-    """The started actors, in order. Each has a scope of its own, so that they can be stopped one by one."""
-
-    def __init__(self, nursery: trio.Nursery) -> None:
-        self._nursery = nursery
-        self._started: list[tuple[str, trio.CancelScope, trio.Event]] = []
-
-    async def start(self, name: str, run: Run) -> None:
-        """Returns when the actor is at work. What escapes it ends the nursery."""
-        scope, ended = trio.CancelScope(), trio.Event()
-
-        async def body(*, task_status: trio.TaskStatus[None]) -> None:
-            try:
-                with scope:
-                    await run(task_status=task_status)
-            finally:
-                ended.set()
-
-        await self._nursery.start(body, name=name)
-        self._started.append((name, scope, ended))
-
-    async def stop_all(self) -> None:
-        """Last started, first stopped; each has ended before the one before it is told."""
-        for name, scope, ended in reversed(self._started):
-            scope.cancel()
-            await ended.wait()
-            log.debug("%s stopped", name)
-
-
-def after(event: trio.Event, run: Run) -> Run:
-    """An actor that counts as started now and begins after `event`."""
-
-    async def waiting(*, task_status: trio.TaskStatus[None]) -> None:
-        task_status.started()
-        await event.wait()
-        await run()
-
-    return waiting

@@ -9,7 +9,6 @@ Emits: `on_change` callbacks after `settings`, the lexicon or the desired server
 from __future__ import annotations
 
 import logging
-import os
 import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -29,7 +28,6 @@ from toolsearchd.config.merge import desired_state
 from toolsearchd.config.model import Desired, Problem
 from toolsearchd.config.settings import Settings, SourceFile
 from toolsearchd.config.sources import FORMATS, Format, format_of
-from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.index.lexicon import Lexicon
 from toolsearchd.protocol.control_replies import ReadConfig
@@ -387,26 +385,3 @@ def _load_watchfiles() -> Any:
 
 def _format(source: SourceFile, path: Path) -> Format | None:
     return format_of(str(path)) if source.format == "auto" else FORMATS.get(source.format)
-
-
-def check_config(
-    config_file: Path, state_dir: Path, dialect_options: DialectOptionsByName
-) -> tuple[str, list[Problem]]:
-    """The effective config as YAML, before it as comments what was read and the servers found, and each
-    problem, of the sources too. Writes nothing."""
-    from toolsearchd.config.settings_text import dump_settings  # with PyYAML; the daemon itself writes none
-
-    memory = ConfigMemory(state_dir, config_file, keeps=False)
-    watcher = Watcher(
-        config_file, environ=os.environ, dialect_options=dialect_options, memory=memory, log_problems=False
-    )
-    watcher.load_now()
-    absent = "" if config_file.exists() or watcher.refusal() else ": not there, every key has its default"
-    sources = (f"source {file.file} ({file.format}): {file.servers}" for file in watcher.files())
-    servers = ", ".join(
-        spec.name + (f" ({spec.idle}: {spec.mend})" if spec.enabled and spec.idle else "")
-        for spec in watcher.desired.servers
-    )
-    said = (f"config {config_file}{absent}", *sources, f"servers: {servers or 'none'}")
-    comments = "".join(f"# {plain_line(line)}\n" for line in said)
-    return comments + dump_settings(watcher.settings), list(watcher.problems)
