@@ -147,11 +147,18 @@ def test_a_client_that_never_reads_is_cut(daemon):
 
 
 def test_close_during_a_response(daemon):
+    """Nobody else notices, nothing of it stays, and the log has no traceback."""
+    open_before = len(daemon.ctl("sessions")[1]["sessions"])
+    logged = daemon.log.stat().st_size
     for _ in range(20):
         wire = agent(daemon)
         wire.send(*({"op": "search", "id": n, "queries": ["echo"] * 16} for n in range(10)))
         wire.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         wire.close()
+    wait_until(lambda: len(daemon.ctl("sessions")[1]["sessions"]) == open_before, what="their ends")
+    with agent(daemon) as wire:
+        assert wire.ask({"op": "search", "id": 1, "queries": ["echo"]})["op"] == "result"
+    assert b"Traceback" not in daemon.log.read_bytes()[logged:]
 
 
 def test_too_many_clients_are_told_so(daemon):

@@ -10,6 +10,8 @@ ROW = re.compile(r"^\| (F\d{3}|N\d{2,3}) \| (.+?) \| (.+?) \|$")
 # Chapters of the table that must be complete: ids run with gaps, so the ids themselves are listed.
 COMPLETE = {
     "A server start": "001 003 004 005 007 008 009 011 012 013 015 016 017 019 020",
+    "B server traffic": "021 023 024 025 027 028 029 031 032 033 035 036 037 039 040 041 043 044 045",
+    "C tool names, descriptions, schemas": "047 048 049 051 052 053 055 056 057 059 060 061 063 064 065 067 068 069",
     "D agent protocol": "071 072 073 075 076 077 079 080 081 083 084 085 087 088 089 091 092 093 095 096 097",
     "E dispatch, approval, stop": "099 100 101 103 104 105 107 108 109 111 112 113 115 116 117 119 120",
     "F config and files": "121 123 124 125 127 128 129 131 132 133 135 136 137 139 140 141 143 144 145 147",
