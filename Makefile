@@ -109,12 +109,14 @@ uninstall-units:
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed" if sys.version_info < (3, 11) else 0)'
 	$(PY) -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv $(VENV)
-	$(PY) -m pip install -q --disable-pip-version-check -e .
+	@echo "installing the package into $(VENV)"
+	@$(PY) -m pip install -qq --disable-pip-version-check -e .
 	$(PY) -m compileall -q toolsearchd  # as pip does of what it copies: half of a first start
 	touch $@
 
 $(VENV)/test-installed: $(VENV)/installed
-	$(PY) -m pip install -q --disable-pip-version-check -e '.[test]'
+	@echo "installing what the tests and linters need"
+	@$(PY) -m pip install -qq --disable-pip-version-check -e '.[test]'
 	touch $@
 
 $(VENV)/bench-installed: $(VENV)/test-installed
@@ -122,7 +124,8 @@ $(VENV)/bench-installed: $(VENV)/test-installed
 	touch $@
 
 $(VENV)/node-installed: $(VENV)/test-installed tests/servers/package-lock.json
-	$(PY) -m tests.servers.node
+	@echo "installing Node's MCP servers for the tests"
+	@$(PY) -m tests.servers.node
 	touch $@
 
 clean:

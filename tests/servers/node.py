@@ -32,7 +32,7 @@ def install():
         shutil.copy(HERE / name, HOME / name)
     npm = WHEEL / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
     subprocess.run(
-        [NODE, npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"],
+        [NODE, npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"],
         cwd=HOME,
         check=True,
         env=os.environ | {"PATH": f"{NODE.parent}:{os.environ['PATH']}"},
