@@ -12,7 +12,7 @@ from toolsearchd.limits import Limits
 
 
 def coerced(part, value, **defs):
-    schema = {"type": "object", "properties": {"v": part}, "$defs": defs}
+    schema = {"type": "object", "properties": {"v": part}, "required": ["v"], "$defs": defs}
     given = {"v": value}
     before = json.dumps(given)
     made = coerce(given, read_schema(msgspec.json.encode(schema), Limits()))
@@ -119,6 +119,34 @@ KEPT = [
 @pytest.mark.parametrize(("part", "value"), KEPT, ids=str)
 def test_more_readings_or_none(part, value):
     assert json.dumps(coerced(part, value, item=ITEM)) == json.dumps(value)
+
+
+LEFT_OUT = [
+    ({"query": "x", "country": None, "limit": None}, {"query": "x"}),
+    ({"query": "x", "limit": ""}, {"query": "x"}),
+    ({"query": "x", "country": ""}, {"query": "x", "country": ""}),  # text may be empty
+    ({"query": None}, {"query": None}),  # it is required
+    ({"query": "x", "either": None, "free": None}, {"query": "x", "either": None, "free": None}),  # taken
+    ({"query": "x", "in": {"limit": None, "a": 1}}, {"query": "x", "in": {"a": 1}}),
+    ({"query": "x", "more": None}, {"query": "x", "more": None}),  # nobody says what it takes
+]
+
+
+@pytest.mark.parametrize(("given", "expected"), LEFT_OUT, ids=str)
+def test_null_and_empty_text_for_what_may_be_left_out(given, expected):
+    schema = {
+        "type": "object",
+        "properties": {
+            "query": STRING,
+            "country": STRING,
+            "limit": INTEGER,
+            "either": {"anyOf": [INTEGER, {"type": "null"}]},
+            "free": {},
+            "in": {"type": "object", "properties": {"limit": INTEGER}},
+        },
+        "required": ["query"],
+    }
+    assert coerce(given, read_schema(msgspec.json.encode(schema), Limits())) == expected
 
 
 def test_a_discriminator_says_which_alternative_is_meant():

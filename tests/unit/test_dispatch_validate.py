@@ -115,7 +115,6 @@ CORRECTED = [
     ({"properties": {"fileName": {}}, "additionalProperties": False}, {"file_name": 1}, {"fileName": 1}),
     (of({"enum": ["open", "closed"]}), {"v": "OPEN"}, {"v": "open"}),
     (of({"type": "string"}), {"v": 5}, {"v": "5"}),
-    (of({"type": "string"}), {"v": None}, {}),
     (
         {"properties": {"a": {"enum": ["low", "high"]}, "b": {"type": "string"}}, "required": ["a"]},
         {"a": "hihg", "b": None},

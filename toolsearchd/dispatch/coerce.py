@@ -1,9 +1,10 @@
 """Values a model wrote in a near form, turned into what the schema takes: at every depth, never lossy.
 
 Only a value whose kind its position can't take is touched, and only where it has one reading there: text
-that is a number, `true`, `false` or `null`; JSON text of a container; one item for a list. Nothing becomes
-text: an id sent as a number may have lost its zeros (the error shows the correction). A value that is valid
-is never changed, since every kind that any alternative takes is left alone.
+that is a number, `true`, `false` or `null`; JSON text of a container; one item for a list. Null, and empty
+text where no text is taken, is left out where its parameter may be. Nothing becomes text: an id sent as a
+number may have lost its zeros (the error shows the correction). A value that is valid is never changed, since
+every kind that any alternative takes is left alone.
 """
 
 from __future__ import annotations
@@ -77,12 +78,28 @@ class _Coercion:
 
     def _inside(self, node: dict[str, Any], value: Any, depth: int) -> Any:
         if isinstance(value, dict):
-            made = {k: self.value(self._member(node, value, k), v, depth + 1) for k, v in value.items()}
-            return value if all(made[k] is v for k, v in value.items()) else made
+            made = {}
+            for key, given in value.items():
+                member = self._member(node, value, key)
+                one = self.value(member, given, depth + 1)
+                if not self._is_left_out(node, key, member, one):
+                    made[key] = one
+            is_same = len(made) == len(value) and all(made[key] is given for key, given in value.items())
+            return value if is_same else made
         if isinstance(value, list):
             items = [self.value(self._item(node, value, at), v, depth + 1) for at, v in enumerate(value)]
             return value if all(new is old for new, old in zip(items, value, strict=True)) else items
         return value
+
+    def _is_left_out(self, node: dict[str, Any], key: str, member: Any, value: Any) -> bool:
+        """Null or empty text for a parameter that takes neither and may be left out: so it was meant."""
+        if (value is not None and value != "") or not isinstance(member, dict):
+            return False
+        required = node.get("required")
+        if isinstance(required, list) and key in required:
+            return False
+        kinds = self._kinds(member, value)
+        return kinds is not None and kind_of(value) not in kinds
 
     def _converted(self, node: dict[str, Any], value: Any, kinds: frozenset[str], depth: int) -> Any:
         if isinstance(value, str):
