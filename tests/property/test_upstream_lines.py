@@ -1,7 +1,7 @@
 """However the bytes of a server are cut into chunks, the same comes out of them."""
 
 import msgspec
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from toolsearchd.limits import Limits
@@ -27,6 +27,8 @@ def outcome(chunks):
     return items, reader.junk, reader.too_long, bool(reader.complaint)
 
 
+@example(b'{"result":{"t":"' + b"x" * (LIMITS.line_bytes - 24) + b'"},"id":10}\n', [LIMITS.line_bytes])
+@example(b'{"id":10,"result":{"t":"' + b"x" * LIMITS.line_bytes + b'"}}\n', [7])
 @given(STREAM, st.lists(st.integers(1, 400), max_size=30))
 def test_chunks_do_not_matter(data, sizes):
     chunks, at = [], 0

@@ -39,7 +39,7 @@ class Envelope(NamedTuple):
 
 
 def read_envelope(head: bytes) -> Envelope:
-    """What the first bytes of an object show. Stops at a text that the head cuts."""
+    """What the first bytes of an object show. Stops at a text or a number that the head cuts."""
     keys: list[bytes] = []
     request_id = None
     for key, value in _outermost(head):
@@ -61,6 +61,8 @@ def _outermost(head: bytes) -> list[tuple[bytes, bytes]]:
     depth, at, wants_key, wants_value = 0, 0, False, False
     while match := _TOKEN.match(head, at):
         at = match.end()
+        if match["word"] and at == len(head):
+            break  # a number may go on: its beginning is another request's id
         token = match[0].strip()
         if wants_value and token != b":":
             found[-1] = (found[-1][0], token)
