@@ -11,7 +11,7 @@ SOAK_MINUTES ?= 10
 UNIT_DIR ?= $(or $(XDG_CONFIG_HOME),$(HOME)/.config)/systemd/user
 UNITS := toolsearchd.socket toolsearchd-control.socket
 
-.PHONY: help demo test lint format bench bench-peers bench-stand-ins bench-listing bench-assemble bench-stop bench-overhead bench-large bench-warm-start bench-neighbours bench-held soak units install-units uninstall-units clean
+.PHONY: help demo test lint format bench bench-peers bench-stand-ins bench-listing bench-assemble bench-stop bench-overhead bench-large bench-warm-start bench-neighbours bench-held bench-real-servers soak units install-units uninstall-units clean
 
 help:
 	@echo "make demo    a first run: a private daemon with sample servers"
@@ -28,6 +28,7 @@ help:
 	@echo "make bench-warm-start  from the start to the first answer, with 10,000 tools on the disk"
 	@echo "make bench-neighbours  one agent's p99 beside clients and servers that behave badly"
 	@echo "make bench-held        memory under agents that read nothing, and after sessions with tools of their own"
+	@echo "make bench-real-servers  published servers behind a daemon, each beside the SDK's client"
 	@echo "make soak    the long checks; SOAK_MINUTES=10 of agents, faults and edits, ARGS=--seed=N"
 	@echo "make install-units   systemd user units for this checkout's .venv; uninstall-units takes them out"
 
@@ -81,6 +82,9 @@ bench-held: $(VENV)/test-installed
 	$(PY) -m tests.bench.unread --entries 1
 	$(PY) -m tests.bench.unread --entries 1 --door
 	$(PY) -m tests.bench.own_tools
+
+bench-real-servers: $(VENV)/test-installed
+	$(PY) -m tests.bench.real_servers $(ARGS)
 
 soak: $(VENV)/node-installed
 	TOOLSEARCHD_PROPERTY_STEPS=50000 TOOLSEARCHD_PROPERTY_ROUNDS=5000 $(PY) -m pytest -q tests/property --hypothesis-profile=soak

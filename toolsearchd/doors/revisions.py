@@ -13,7 +13,7 @@ from mcp_types.version import LATEST_HANDSHAKE_VERSION
 from pydantic import ValidationError
 
 from toolsearchd.doors.offers import Kind
-from toolsearchd.doors.tools import open_tool
+from toolsearchd.doors.tools import forms_of
 from toolsearchd.errors import ToolsearchdError
 
 log = logging.getLogger(__name__)
@@ -23,12 +23,20 @@ _FRAME = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 
 
 def serialised_tool(tool: dict[str, Any], version: str) -> dict[str, Any]:
-    """The tool as the revision lists it; without the parts that the revision refuses, if need be."""
-    try:
-        result = serialize_server_result("tools/list", version, _FRAME | {"tools": [tool]})
-    except ValidationError:
-        result = serialize_server_result("tools/list", version, _FRAME | {"tools": [open_tool(tool)]})
+    """The tool as the revision lists it, without those of its parts that the revision refuses."""
+    for least in forms_of(tool):
+        try:
+            result = serialize_server_result("tools/list", version, _FRAME | {"tools": [least]})
+            break
+        except ValidationError as error:
+            refusal = error
+    else:
+        raise refusal
     carried: dict[str, Any] = result["tools"][0]
+    for part in least.keys() & carried.keys() & {"inputSchema", "outputSchema"}:  # keys in the server's order
+        carried[part] = {key: carried[part][key] for key in least[part] if key in carried[part]} | carried[
+            part
+        ]
     return carried
 
 

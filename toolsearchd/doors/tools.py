@@ -80,10 +80,16 @@ def listed_tool(function: Mapping[str, Any], view: DoorView, verb: str | None) -
     return listed if verb is None else listed | _BRIDGE[verb] | {"_meta": ALWAYS_LOAD}
 
 
-def open_tool(tool: Mapping[str, Any]) -> dict[str, Any]:
-    """The tool without the parts that a protocol revision may refuse: it stays visible and callable."""
+def forms_of(tool: dict[str, Any]) -> Iterable[dict[str, Any]]:
+    """The tool with less and less that a protocol revision may refuse: it stays visible and callable."""
+    yield tool
+    for extra in ("outputSchema", "annotations"):
+        if extra in tool:
+            yield {key: value for key, value in tool.items() if key != extra}
     kept = {key: tool[key] for key in ("name", "title", "description") if key in tool}
-    return kept | {"inputSchema": {"type": "object"}}
+    if "inputSchema" in tool:
+        yield kept | {"inputSchema": tool["inputSchema"]}
+    yield kept | {"inputSchema": {"type": "object"}}
 
 
 def _direct(tool: Tool) -> dict[str, Any]:
