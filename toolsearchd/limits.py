@@ -79,7 +79,8 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     validation_branches: int = 10_000  # product of nested anyOf/allOf/oneOf
     analysed_bytes: int = 256 * 1024  # of a description: analysis and counting see no more
     # --- calls ----------------------------------------------------------------------------------
-    call_timeout_s: float = 300.0
+    call_timeout_s: float = 300.0  # without an answer or progress
+    max_call_s: float = 3600.0  # … in all, of a call that goes on reporting progress: a long build or crawl
     entries_at_once: int = 16  # of one batch on their way: twice what a server takes by default
     queued_entries: int = 1024  # per session: 16 open requests of 64
     result_text_bytes: int = 100_000  # of a result's text in the reply: 25,000 tokens; the whole is in a file

@@ -618,5 +618,44 @@ def boasts():
             answer(message, {"tools": [TOOL]})
 
 
+def introduces_itself():
+    """Its answer to the handshake is the JSON object that it was given; a method for each further argument,
+    whose answers are that JSON, ID in it the request's."""
+    said = json.loads(sys.argv[2])
+    lines = dict(zip(sys.argv[3::2], sys.argv[4::2], strict=True))
+    for message in messages():
+        method = message.get("method")
+        if method in lines:
+            OUT.write(lines[method].replace("ID", json.dumps(message["id"])).encode() + b"\n")
+            OUT.flush()
+        elif method == "server/discover" and "supportedVersions" not in said:
+            error = {"code": -32601, "message": "no such method"}
+            send({"jsonrpc": "2.0", "id": message["id"], "error": error})
+        elif method in ("initialize", "server/discover"):
+            answer(message, said)
+        elif method == "tools/list":
+            answer(message, {"tools": [TOOL]})
+        elif method == "tools/call":
+            answer(message, {"content": [{"type": "text", "text": "ok"}]})
+
+
+def works_long():
+    """Reports progress every 0.1 s for `s` seconds, then answers; with `silent`, it does not report."""
+
+    def work(message):
+        asked = message["params"]["arguments"]
+        token = message["params"].get("_meta", {}).get("progressToken")
+        until, step = time.monotonic() + asked["s"], 0
+        while time.monotonic() < until:
+            time.sleep(0.1)
+            step += 1
+            if token is not None and not asked.get("silent"):
+                params = {"progressToken": token, "progress": step}
+                send({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
+        answer(message, {"content": [{"type": "text", "text": "built"}]})
+
+    serve(on_call=work)
+
+
 if __name__ == "__main__":
     globals()[sys.argv[1]]()

@@ -40,7 +40,7 @@ def test_an_errors_words_arrive(error, message):
         ([], [], 1),
         ([{"type": "text", "text": "x"}], ["x"], 1),
         ("ok", ["ok"], 1),
-        (None, [], 0),
+        (None, [], 1),
         (5, ["5"], 1),
         ({}, [], 0),
         ({"content": None}, [], 0),

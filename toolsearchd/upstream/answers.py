@@ -41,7 +41,7 @@ def put_in_shape(fields: Mapping[str, Any], open_requests: Mapping[RequestId, st
     elif method == "tools/call":
         return head | {"result": call_result(result)}
     else:
-        what = f"its answer to {method} is {_kind(result)}, not an object: {_excerpt(result)}"
+        what = f"its answer to {method} is {kind_of(result)}, not an object: {_excerpt(result)}"
     return head | {"error": {"code": BAD_LINE_CODE, "message": what}}
 
 
@@ -50,8 +50,8 @@ def call_result(value: Any) -> dict[str, Any]:
     can cross the wires. A note stands behind the content where something had to be put in another form."""
     notes = []
     result = dict(value) if isinstance(value, dict) else {"content": value}
-    if not isinstance(value, dict | None):
-        notes.append(f"the server's result was {_kind(value)}, not an object")
+    if not isinstance(value, dict):
+        notes.append(f"the server's result was {kind_of(value)}, not an object")
     result["content"] = _blocks(result.get("content"))
     if "isError" in result:
         result["isError"] = bool(result["isError"])
@@ -112,5 +112,6 @@ def _excerpt(value: Any) -> str:
     return words if len(words) <= _EXCERPT_CHARS else words[:_EXCERPT_CHARS] + "…"
 
 
-def _kind(value: Any) -> str:
+def kind_of(value: Any) -> str:
+    """As what JSON has it, in words."""
     return _KINDS.get(type(value), "a number")

@@ -42,9 +42,11 @@ from toolsearchd.protocol.framing import ENCODING_ERRORS
 from toolsearchd.upstream.answers import BAD_LINE_CODE, TOO_LARGE_CODE, call_result
 from toolsearchd.upstream.cleaning import clean_at_once, wait_clean
 from toolsearchd.upstream.elicitation import ASKED, TOLD, ElicitedClient, input_required
+from toolsearchd.upstream.handshake import usable_handshake
 from toolsearchd.upstream.introduction import lean_discover, lean_info, lean_initialize
 from toolsearchd.upstream.listing import ListingCheck, ServerListing
 from toolsearchd.upstream.lost import PERHAPS, LostError
+from toolsearchd.upstream.patience import Patience
 from toolsearchd.values import representable
 
 OnProgress = Callable[[float, float | None, str | None], None]
@@ -186,10 +188,11 @@ class Connection:
         options: dict[str, Any] = {}
         # What the revision wants with each request: the SDK has no public way to it that leaves results be.
         self.session._stamp(message, options)  # type: ignore[arg-type]
-        if on_progress is not None:
-            options["on_progress"] = _reporting(on_progress)
         # Our own clock and not the SDK's: its error for a timeout looks like one that a server may send.
-        with trio.move_on_after(timeout_s):
+        patience = Patience(timeout_s, self._limits.max_call_s)
+        with patience.scope:
+            if method == "tools/call":
+                options["on_progress"] = _reporting(on_progress, patience)
             try:
                 told = await self.session._dispatcher.send_raw_request(method, message["params"], options)  # type: ignore[arg-type]
                 result = dict(told)
@@ -197,7 +200,7 @@ class Connection:
                 return result
             except MCPError as error:
                 raise self._as_ours(error, method) from error
-        raise ToolsearchdError("INDETERMINATE", f"no answer to {method} within {timeout_s:g} s{PERHAPS}")
+        raise ToolsearchdError("INDETERMINATE", f"no answer to {method} {patience.spent}{PERHAPS}")
 
     def _as_ours(self, error: MCPError, method: str) -> ToolsearchdError:
         code, text = error.error.code, clean(str(error.error.message)[:_MESSAGE_CHARS])
@@ -238,11 +241,12 @@ def _check_sendable(value: Any) -> None:
         )
 
 
-def _reporting(on_progress: OnProgress) -> Any:
+def _reporting(on_progress: OnProgress | None, patience: Patience) -> Any:
     async def progressed(progress: float, total: float | None, message: str | None) -> None:
-        on_progress(
-            progress, total, plain_line(message[:_MESSAGE_CHARS]) if isinstance(message, str) else None
-        )
+        patience.extend()
+        if on_progress is not None:
+            words = plain_line(message[:_MESSAGE_CHARS]) if isinstance(message, str) else None
+            on_progress(progress, total, words)
 
     return progressed
 
@@ -337,11 +341,16 @@ class _Session(ClientSession):
 
 
 class _Dispatcher(JSONRPCDispatcher[Any]):
-    """Says when it ends: a remote server's end is seen nowhere else."""
+    """Says when it ends: a remote server's end is seen nowhere else. Puts handshakes in shape."""
 
     def __init__(self, read: Any, write: Any, lost: trio.Event) -> None:
         super().__init__(read, write)
         self._lost = lost
+
+    async def send_raw_request(
+        self, method: str, params: Mapping[str, Any] | None, *args: Any, **options: Any
+    ) -> dict[str, Any]:
+        return usable_handshake(method, await super().send_raw_request(method, params, *args, **options))
 
     async def run(self, *args: Any, **options: Any) -> None:
         try:

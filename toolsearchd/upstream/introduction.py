@@ -5,7 +5,7 @@ Imports the SDK: to be imported after `load_sdk`.
 
 from __future__ import annotations
 
-from mcp_types import DiscoverResult, Implementation, InitializeResult, ServerCapabilities
+from mcp_types import DiscoverResult, Implementation, InitializeResult
 
 from toolsearchd.disclosure.sanitise import clipped
 from toolsearchd.limits import Limits
@@ -14,7 +14,7 @@ from toolsearchd.limits import Limits
 def lean_initialize(result: InitializeResult, limits: Limits) -> InitializeResult:
     return InitializeResult(
         protocol_version=result.protocol_version,
-        capabilities=lean_capabilities(result.capabilities, limits),
+        capabilities=result.capabilities,
         server_info=lean_info(result.server_info, limits),
     )
 
@@ -23,7 +23,6 @@ def lean_discover(result: DiscoverResult, version: str, limits: Limits) -> Disco
     """`version`: the one that was agreed on."""
     lean = {
         "supported_versions": [version],
-        "capabilities": lean_capabilities(result.capabilities, limits),
         "instructions": None,
         "meta": None,
     }
@@ -33,15 +32,3 @@ def lean_discover(result: DiscoverResult, version: str, limits: Limits) -> Disco
 def lean_info(info: Implementation, limits: Limits) -> Implementation:
     most = limits.own_name_chars
     return Implementation(name=clipped(info.name, most), version=clipped(info.version, most))
-
-
-def lean_capabilities(said: ServerCapabilities, limits: Limits) -> ServerCapabilities:
-    """Which there are, and their switches."""
-    dumped = said.model_dump(by_alias=True, exclude_none=True)
-    return ServerCapabilities.model_validate(
-        {
-            name: {key: value for key, value in part.items() if isinstance(value, bool)}
-            for name, part in dumped.items()
-            if isinstance(part, dict) and len(name) <= limits.own_name_chars
-        }
-    )
