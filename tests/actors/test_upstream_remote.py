@@ -90,6 +90,40 @@ async def test_answers_that_cannot_be_used_fail_their_call_only(nursery, serve, 
     assert len(text(await world.call("remote", bytes=400_000))) == 400_000
 
 
+ODD_ANSWERS = pytest.mark.parametrize(
+    ("raw", "code", "words"),
+    [
+        ('{"jsonrpc":"2.0","id":ID,"result":[]}', "", "was a list"),
+        ('{"id":ID,"result":"ok"}', "", "ok"),
+        ('{"jsonrpc":"2.0","id":"ID","result":{"content":null}}', "", ""),
+        ('{"jsonrpc":"2.0","id":null,"result":null}', "", "was null"),
+        ('{"jsonrpc":"2.0","id":ID,"result":{"content":"\\ud800"}}', "", "\ufffd"),
+        ('{"jsonrpc":"2.0","id":ID,"result":{"structuredContent":1%s}}' % ("0" * 40), "", "large integers"),
+        (
+            '{"jsonrpc":"2.0","id":ID,"error":{"code":"X","message":"no project"}}',
+            "SERVER_ERROR",
+            "no project",
+        ),
+        ('{"jsonrpc":"2.0","id":ID,"error":{"message":"no project"}}', "SERVER_ERROR", "no project"),
+        ('{"jsonrpc":"2.0","id":null,"error":"no \\udc00project"}', "SERVER_ERROR", "project"),
+        ('{"jsonrpc":"2.0","id":ID,"more":1}', "BAD_RESULT", "neither result nor error"),
+    ],
+)
+
+
+@TRANSPORTS
+@ODD_ANSWERS
+async def test_an_answer_that_is_no_json_rpc_ends_its_call(nursery, serve, mode, raw, code, words):
+    world = await World(serve(mode).spec()).start(nursery)
+    await world.reach("remote", "ready")
+    if code:
+        assert words in await refused(code, world.call, "remote", raw=raw)
+    else:
+        content = (await world.call("remote", raw=raw))["content"]
+        assert words in " ".join(block["text"] for block in content)
+    assert text(await world.call("remote", text="still here")) == "still here"
+
+
 @TRANSPORTS
 async def test_a_change_is_heard_of(nursery, serve, mode):
     world = await World(serve(mode).spec()).start(nursery)

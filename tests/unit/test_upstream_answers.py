@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolsearchd.upstream.answers import BAD_LINE_CODE, call_result, put_in_shape
+from toolsearchd.upstream.answers import BAD_LINE_CODE, GIVEN_UP, call_result, put_in_shape
 from toolsearchd.values import find_fault
 
 CALL, LIST = {3: "tools/call"}, {3: "tools/list"}
@@ -82,6 +82,8 @@ def test_both_result_and_error_are_an_error(both):
         (None, {3: "tools/call"}, 3),
         (None, {3: "initialize"}, None),
         (None, {3: "tools/call", 4: "tools/call"}, None),
+        (None, {2: GIVEN_UP, 3: "tools/call"}, 3),
+        (2, {2: GIVEN_UP, 3: "tools/call"}, 2),
         (True, {1: "x"}, None),
         (5, {3: "tools/call"}, None),
         ({}, {3: "x"}, None),

@@ -17,6 +17,7 @@ from toolsearchd.values import find_fault, representable, shown
 # Codes of error answers made here. JSON-RPC leaves -32000 to -32099 to implementations.
 TOO_LARGE_CODE = -32_090
 BAD_LINE_CODE = -32_091
+GIVEN_UP = ""
 _HANDSHAKE = ("initialize", "server/discover")  # their answers are read by the SDK, which takes no odd text
 _NO_CODE = -32_603  # of a server whose error has no usable code: JSON-RPC's internal error
 _EXCERPT_CHARS = 300
@@ -25,8 +26,18 @@ _KINDS = {dict: "an object", list: "a list", str: "text", bool: "a boolean", typ
 RequestId = int | str
 
 
+def note_sent(fields: Mapping[str, Any], open_requests: dict[RequestId, str]) -> None:
+    """Of a message to the server: a request is open, one that it is to cancel is waited for no longer."""
+    method, params = fields.get("method"), fields.get("params")
+    if method is not None and "id" in fields:
+        open_requests[fields["id"]] = method
+    elif method == "notifications/cancelled" and params and params.get("requestId") in open_requests:
+        open_requests[params["requestId"]] = GIVEN_UP
+
+
 def put_in_shape(fields: Mapping[str, Any], open_requests: Mapping[RequestId, str]) -> dict[str, Any] | None:
-    """The JSON-RPC answer that is meant; None where it answers nothing that is open (`id` → method)."""
+    """The JSON-RPC answer that is meant; None where it answers nothing that is open: `id` → method, or
+    `GIVEN_UP` for what is waited for no longer."""
     request_id = _id_meant(fields, open_requests)
     if request_id is None:
         return None
@@ -34,6 +45,8 @@ def put_in_shape(fields: Mapping[str, Any], open_requests: Mapping[RequestId, st
     if fields.get("error") is not None:
         return head | {"error": _error(fields["error"])}
     method = open_requests[request_id]
+    if method == GIVEN_UP:
+        return head | {"result": {}}
     if "result" not in fields:
         what = f"its answer to {method} holds neither result nor error: {_excerpt(fields)}"
     elif isinstance(result := fields["result"], dict):
@@ -43,6 +56,16 @@ def put_in_shape(fields: Mapping[str, Any], open_requests: Mapping[RequestId, st
     else:
         what = f"its answer to {method} is {kind_of(result)}, not an object: {_excerpt(result)}"
     return head | {"error": {"code": BAD_LINE_CODE, "message": what}}
+
+
+def usable_answer(fields: Mapping[str, Any], open_requests: Mapping[RequestId, str]) -> dict[str, Any] | None:
+    """As `put_in_shape`, and with nothing in it that JSON can't hold."""
+    shaped = put_in_shape(fields, open_requests)
+    if shaped is None or find_fault(shaped) is None:
+        return shaped
+    if open_requests[shaped["id"]] == "tools/call" and "result" in shaped:
+        return shaped | {"result": call_result(shaped["result"])}
+    return representable(shaped)  # type: ignore[no-any-return]
 
 
 def call_result(value: Any) -> dict[str, Any]:
@@ -81,9 +104,10 @@ def _id_meant(fields: Mapping[str, Any], open_requests: Mapping[RequestId, str])
     if isinstance(given, int | str) and not isinstance(given, bool) and given in open_requests:
         return given
     if given is None:
-        if len(open_requests) != 1 or not ("error" in fields or "result" in fields):
+        waiting = [item for item in open_requests.items() if item[1] != GIVEN_UP]
+        if len(waiting) != 1 or not ("error" in fields or "result" in fields):
             return None
-        ((only, method),) = open_requests.items()
+        ((only, method),) = waiting
         return only if "error" in fields or method.startswith("tools/") else None
     alike = f"{given:.0f}" if isinstance(given, float) and given.is_integer() else shown(given)
     return next((known for known in open_requests if str(known) == alike), None)

@@ -22,6 +22,7 @@ from toolsearchd.config.model import ServerSpec
 from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.limits import Limits
 from toolsearchd.system.lines import LineSplitter, Piece
+from toolsearchd.upstream.answers import RequestId, note_sent, usable_answer
 from toolsearchd.upstream.envelope import EDGE, id_at_end, read_envelope
 from toolsearchd.upstream.lines import Lost, Message, depth_bound, read_message
 from toolsearchd.upstream.stdio import error_answer
@@ -87,18 +88,21 @@ class _Client(httpx2.AsyncClient):
         message_bytes = min(limits.line_bytes, _SSE_BYTES) if spec.transport == "sse" else limits.line_bytes
         self._limits = msgspec.structs.replace(limits, line_bytes=message_bytes)
         self.refusal = ""
+        self._asked: dict[RequestId, str] = {}  # of a legacy session, whose answers come on one stream
 
     async def send(self, request: httpx2.Request, *, stream: bool = False, **options: Any) -> httpx2.Response:
+        asked: dict[RequestId, str] = self._asked if self._transport_kind == "sse" else {}
+        _note_asked(request, asked)
         response = await super().send(request, stream=True, **options)
         try:
             self._note_refusal(request, response)
             assert isinstance(response.stream, httpx2.AsyncByteStream)
             kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
             if kind == "text/event-stream":
-                response.stream = _Events(response.stream, self._limits)
+                response.stream = _Events(response.stream, self._limits, asked)
             else:
                 is_answer = kind == "application/json" and response.is_success
-                response.stream = _Body(response.stream, self._limits, _id_of(request) if is_answer else None)
+                response.stream = _Body(response.stream, self._limits, asked if is_answer else {})
             if not stream:
                 await response.aread()
         except BaseException:
@@ -120,10 +124,11 @@ class _Client(httpx2.AsyncClient):
 class _Body(httpx2.AsyncByteStream):
     """A whole JSON body, once it is known to be usable. Without a request id: bytes, up to the limit."""
 
-    def __init__(self, inner: httpx2.AsyncByteStream, limits: Limits, request_id: int | str | None) -> None:
+    def __init__(self, inner: httpx2.AsyncByteStream, limits: Limits, asked: dict[RequestId, str]) -> None:
         self._inner = inner
         self._limits = limits
-        self._request_id = request_id
+        self._asked = asked
+        self._request_id = next(iter(asked), None)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         parts: list[bytes] = []
@@ -141,7 +146,7 @@ class _Body(httpx2.AsyncByteStream):
             return
         found = read_message(body, depth_bound(self._limits))
         if isinstance(found, Message):
-            yield found.line
+            yield _shaped(found, self._asked)
         else:
             yield self._stand_in(found.reason if found else "bad")
 
@@ -157,9 +162,10 @@ class _Body(httpx2.AsyncByteStream):
 class _Events(httpx2.AsyncByteStream):
     """An event stream, line by line. A message stands in one `data:` line."""
 
-    def __init__(self, inner: httpx2.AsyncByteStream, limits: Limits) -> None:
+    def __init__(self, inner: httpx2.AsyncByteStream, limits: Limits, asked: dict[RequestId, str]) -> None:
         self._inner = inner
         self._limits = limits
+        self._asked = asked
         self._lines = LineSplitter(limits.line_bytes)
         self._head = b""  # of a line that is too long; the rest of it is dropped
         self._tail = b""
@@ -193,7 +199,7 @@ class _Events(httpx2.AsyncByteStream):
             return line
         found = read_message(value, depth_bound(self._limits))
         if isinstance(found, Message):
-            return field + colon + b" " + found.line
+            return field + colon + b" " + _shaped(found, self._asked)
         return self._answer(found) if found else _COMMENT
 
     def _too_large(self) -> bytes:
@@ -219,11 +225,18 @@ async def _chunks(stream: httpx2.AsyncByteStream) -> AsyncGenerator[bytes, None]
             await chunks.aclose()
 
 
-def _id_of(request: httpx2.Request) -> int | str | None:
-    """The id of the JSON-RPC request that this HTTP request carries."""
+def _note_asked(request: httpx2.Request, asked: dict[RequestId, str]) -> None:
+    """The JSON-RPC message that this HTTP request carries, if any."""
     try:
         fields = msgspec.json.decode(request.content, type=dict[str, Any])
     except (msgspec.DecodeError, httpx2.RequestNotRead):
-        return None
-    request_id = fields.get("id") if "method" in fields else None
-    return request_id if isinstance(request_id, int | str) else None
+        return
+    note_sent(fields, asked)
+
+
+def _shaped(found: Message, asked: dict[RequestId, str]) -> bytes:
+    """The message as the SDK can read it, where it answers what was asked and is open no longer."""
+    if "method" in found.fields or (answer := usable_answer(found.fields, asked)) is None:
+        return found.line
+    del asked[answer["id"]]
+    return found.line if answer == found.fields else msgspec.json.encode(answer)

@@ -20,7 +20,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
 from toolsearchd.limits import Limits
-from toolsearchd.upstream.answers import BAD_LINE_CODE, TOO_LARGE_CODE, put_in_shape
+from toolsearchd.upstream.answers import BAD_LINE_CODE, GIVEN_UP, TOO_LARGE_CODE, note_sent, put_in_shape
 from toolsearchd.upstream.lines import LineReader, Lost, Message, depth_bound
 from toolsearchd.upstream.process import ServerProcess
 from toolsearchd.upstream.progress import ProgressGate
@@ -155,8 +155,9 @@ class StdioTransport:
     def _error_for(self, lost: Lost) -> dict[str, Any] | None:
         if lost.request_id is not None:
             return error_answer(lost.request_id, lost.reason, self._limits)
-        if len(self._open_requests) == 1:  # the line answers something, and nothing else is open
-            return error_answer(next(iter(self._open_requests)), lost.reason, self._limits)
+        waiting = [at for at, method in self._open_requests.items() if method != GIVEN_UP]
+        if len(waiting) == 1:  # the line answers something, and nothing else is open
+            return error_answer(waiting[0], lost.reason, self._limits)
         return None
 
     async def _write(self, from_session: Any) -> None:
@@ -164,8 +165,7 @@ class StdioTransport:
             async with from_session:
                 async for message in from_session:
                     fields = message.message.model_dump(by_alias=True, mode="json", exclude_unset=True)
-                    if "method" in fields and "id" in fields:
-                        self._open_requests[fields["id"]] = fields["method"]
+                    note_sent(fields, self._open_requests)
                     await self._process.stdin.send_all(msgspec.json.encode(fields) + b"\n")
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             self._lost.set()  # it reads no more; nothing more can be asked of it
