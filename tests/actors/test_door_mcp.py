@@ -257,18 +257,6 @@ async def test_an_error_of_ours_is_a_result_that_a_model_can_read(catalog, name,
         assert code in result["content"][0]["text"]
 
 
-async def test_a_result_that_the_protocol_cannot_carry_is_said_to_be_so():
-    async def odd(arguments, report):
-        return {"content": [{"type": "hologram"}]}
-
-    async with open_door(Catalog({ECHO: odd})) as peer:
-        await peer.initialize()
-        await peer.call(1, "srv__echo")
-        result = (await peer.receive())["result"]
-        assert result["structuredContent"]["code"] == "BAD_RESULT"
-        assert "content" in result["structuredContent"]["message"]
-
-
 async def test_progress_comes_before_the_answer_and_only_where_it_was_asked_for():
     async def work(arguments, report):
         for step in (0, 50, 50, 100):

@@ -135,11 +135,15 @@ async def test_a_change_reaches_a_subscriber_of_the_2026_revision():
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_a_result_that_cannot_be_passed_on_is_said_to_be_so(mode):
-    async def odd(arguments, report):
-        return {"content": [{"type": "text", "text": ["no", "text"]}]}
+@pytest.mark.parametrize("odd", [{"content": [{"type": "text", "text": ["no"]}]}, {"structuredContent": [1]}])
+async def test_a_result_of_an_odd_shape_arrives(mode, odd):
+    async def called(arguments, report):
+        return {"content": []} | odd
 
-    async with open_client(Catalog({ECHO: odd}), mode) as client:
+    async with open_client(Catalog({ECHO: called}), mode) as client:
         result = await client.call_tool("srv__echo", {})
-        assert result.is_error
-        assert result.structured_content["code"] == "BAD_RESULT"
+        assert not result.is_error
+        if "structuredContent" in odd:
+            assert result.structured_content in ([1], {"result": [1]})
+        else:
+            assert "no" in result.content[0].text

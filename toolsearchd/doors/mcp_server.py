@@ -33,6 +33,7 @@ from pydantic import ValidationError
 
 from toolsearchd import __version__
 from toolsearchd.doors.calls import ElicitedQuestion, PendingCall
+from toolsearchd.doors.carried import carried_result
 from toolsearchd.doors.client_side import ClientSide
 from toolsearchd.doors.elicitation import ElicitationRound, ElicitationRounds, InputRequired
 from toolsearchd.doors.forms import ApprovalForms, has_form
@@ -41,7 +42,6 @@ from toolsearchd.doors.mcp import CloseSession, DoorSession, DoorStream
 from toolsearchd.doors.offers import OfferingServers
 from toolsearchd.doors.passthrough import CACHED, Passing
 from toolsearchd.doors.results import call_result, error_result, reply_result, told_result
-from toolsearchd.doors.revisions import serialised_result
 from toolsearchd.doors.texts import cut_for
 from toolsearchd.doors.tools import DoorNames
 from toolsearchd.doors.watches import Watches
@@ -245,8 +245,8 @@ class McpSession:
                 result = await self._called(ctx, params.name, params.arguments or {})
             except InputRequired as required:
                 return required.result
-            return serialised_result(result, ctx.protocol_version, params.name)
-        return serialised_result(error_result(errors[0]), ctx.protocol_version, params.name)
+            return carried_result(result, ctx.protocol_version)
+        return carried_result(error_result(errors[0]), ctx.protocol_version)
 
     async def _called(self, ctx: Context, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         session = self._open

@@ -9,7 +9,6 @@ import logging
 from typing import Any
 
 from mcp_types.methods import serialize_server_result
-from mcp_types.version import LATEST_HANDSHAKE_VERSION
 from pydantic import ValidationError
 
 from toolsearchd.doors.offers import Kind
@@ -38,20 +37,6 @@ def serialised_tool(tool: dict[str, Any], version: str) -> dict[str, Any]:
             part
         ]
     return carried
-
-
-def serialised_result(result: dict[str, Any], version: str, tool: str) -> dict[str, Any]:
-    """A `CallToolResult` that the revision can carry. Raises BAD_RESULT."""
-    complete = {"resultType": "complete"} | result  # required since 2026-07-28; older revisions drop it
-    try:
-        carried = serialize_server_result("tools/call", version, complete)
-        if "content" not in carried:  # taken for a result of another kind, all of whose fields are optional
-            serialize_server_result("tools/call", LATEST_HANDSHAKE_VERSION, result)
-    except ValidationError as error:
-        raise ToolsearchdError(
-            "BAD_RESULT", f"{tool} answered with what can't be passed on: {_first(error)}"
-        ) from error
-    return complete
 
 
 def serialised_item(kind: Kind, item: dict[str, Any], version: str) -> dict[str, Any] | None:
