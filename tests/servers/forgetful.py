@@ -1,6 +1,6 @@
 """A Streamable HTTP server that lets go of its clients: `forgetful.py PORT MODE`. Standard library only.
 
-`sessions`: POST /forget ends all sessions; what comes in one that ended is answered 404 with a JSON-RPC error.
+`sessions`: POST /forget ends all sessions; a call in one that ended is answered 404 with an error.
 `tokens`: after one call, each is answered 401 until `initialize` comes again.
 """
 

@@ -1,9 +1,9 @@
 """A stdio server that says what a file tells it: `scripted.py SCRIPT.json`. Standard library only.
 
 Keys of the script, all optional: `initialize` (parts of that result, or the whole under `answer`), `tools`,
-`pages` ([{asked_with, answer}] of tools/list), `lines` ({tool: the line that answers its call, ID for the id}),
-`results` ({tool: result}), `slow` ({tool: [seconds, seconds between progress or null]}). A call of any other tool
-is answered with {"arguments": …, "environment": …} as text.
+`pages` ([{asked_with, answer}] of tools/list), `lines` ({tool: the line that answers it, ID for the id}),
+`results` ({tool: result}), `slow` ({tool: [seconds, seconds between progress or null]}). A call of any other
+tool is answered with {"arguments": …, "environment": …} as text.
 """
 
 import json

@@ -10,6 +10,8 @@ import msgspec
 
 from toolsearchd.limits import Limits
 
+_NUMBER_BITS = 64
+
 
 class Pages:
     """`turn` after each page. `cut`: why the list was not read to its end; empty: it was, or may be yet."""
@@ -30,15 +32,20 @@ class Pages:
             self.cut = self.cut or f"its list takes more than {self._max_bytes >> 20} MiB"
         return not self.cut
 
-    def turn(self, cursor: Any) -> str | None:
-        """The cursor to go on with, as the page gave it; None where the list ends, or is to be cut there."""
+    def turn(self, cursor: Any) -> str | float | None:
+        """The cursor to go on with, as the page gave it: text, the empty one too, or a number. None where the
+        list ends, or is to be cut there."""
         self._read += 1
-        if self.cut or not isinstance(cursor, str) or not cursor:
+        if self.cut or isinstance(cursor, bool) or not isinstance(cursor, str | int | float):
             return None
-        if len(cursor) > self._limits.cursor_chars:
+        if isinstance(cursor, str) and len(cursor) > self._limits.cursor_chars:
             self.cut = f"a cursor of {len(cursor):,} characters; {self._limits.cursor_chars:,} are accepted"
             return None
-        digest = blake2b(cursor.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        if isinstance(cursor, int) and cursor.bit_length() > _NUMBER_BITS:
+            self.cut = f"a cursor that is a number of {cursor.bit_length():,} bits"
+            return None
+        text = f"{type(cursor).__name__} {cursor}"
+        digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
         if digest in self._seen:  # it goes round in a circle: all was read
             return None
         self._seen.add(digest)

@@ -46,6 +46,7 @@ _OWN_KEYS = (
     "pass_env",
     "unvalidatable",
     "protocol",
+    "breaker",
 )
 KEYS = (
     *("command", "args", "env", "cwd", "url", "headers", "type", "transport", "enabled", "disabled"),

@@ -82,6 +82,7 @@ class ServerSpec(msgspec.Struct, frozen=True, kw_only=True):
     pass_env: tuple[str, ...] = ()
     unvalidatable: Literal["forward", "refuse"] = "forward"
     protocol: Literal["auto", "legacy", "2026-07-28"] = "legacy"
+    breaker: Literal["lost", "any"] = "lost"  # what keeps further calls away; any: a tool's own errors too
     project: str = ""  # project root where the entry is a project's; its sessions alone see it
     needs: str = ""  # "variable NAME", "folder", …: what is not there, so that it can't run
     kept_by: str = ""  # the client that runs it itself

@@ -116,7 +116,7 @@ class Offers:
         """What came within `offers_timeout_s` of all its pages, up to the limits."""
         items: list[dict[str, Any]] = []
         pages = Pages(self._limits, self._limits.offers_bytes)
-        cursor: str | None = None
+        cursor: str | float | None = None
         try:
             with trio.move_on_after(self._limits.offers_timeout_s) as patience:
                 while True:

@@ -17,6 +17,8 @@ from toolsearchd.values import find_fault, representable, shown
 # Codes of error answers made here. JSON-RPC leaves -32000 to -32099 to implementations.
 TOO_LARGE_CODE = -32_090
 BAD_LINE_CODE = -32_091
+REFUSED_CODE = -32_092  # by HTTP; `data` has `status` and `retry_after_s`
+SESSION_ENDED_CODE = -32_093  # `data` too, where nothing was carried out
 GIVEN_UP = ""
 _HANDSHAKE = ("initialize", "server/discover")  # their answers are read by the SDK, which takes no odd text
 _NO_CODE = -32_603  # of a server whose error has no usable code: JSON-RPC's internal error

@@ -48,8 +48,8 @@ class Backoff:
 
 
 class Breaker:
-    """Opens after `breaker_failures` failed calls in a row (a tool's own error counts), lets one probe
-    through after `breaker_open_s`, closes on a success. `now`: monotonic seconds."""
+    """Opens after `breaker_failures` failed calls in a row, lets one probe through after `breaker_open_s`,
+    closes on a success. What a failure is, is its caller's to say. `now`: monotonic seconds."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits

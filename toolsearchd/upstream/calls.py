@@ -40,15 +40,16 @@ _NOT_SENT = frozenset(
         "BUSY",  # the caller holds as much as it may
     )
 )
-_ANSWERS = frozenset(("INPUT_REQUIRED", "UNSUPPORTED"))  # not what was asked for, from a server that works
+_LOST = frozenset(("INDETERMINATE", "TIMEOUT"))  # no answer came, or nobody knows of one
 _RAW = ("nextCursor",)  # goes back to the server alone, and as it came
 _WAIT_S = 5.0  # what a call waits for a server that is coming back (the reference's)
 _REPLAY_WAIT_S = 15.0  # … and one that is to be sent again (the reference's)
 
 
 class ServerCalls:
-    """`connected(patience_s)` gives a connection that holds, or raises SERVER_UNAVAILABLE; `proven()` is told
-    of each answer; `secrets()` are the server's, which no error shows."""
+    """`connected(patience_s)` gives a connection that holds, or raises SERVER_UNAVAILABLE; `answered(words)`
+    is told of each answer, with the words of those that HTTP refused; `secrets()` are the server's, which no
+    error shows. `counts_errors`: a tool's own error counts for the breaker, as does what was lost."""
 
     def __init__(
         self,
@@ -57,13 +58,15 @@ class ServerCalls:
         max_concurrency: int,
         *,
         connected: Callable[[float], Awaitable[Connection]],
-        proven: Callable[[], None],
+        answered: Callable[[str], None],
         secrets: Callable[[], SecretValues],
+        counts_errors: bool,
     ) -> None:
         self._name = name
         self._limits = limits
         self._connected = connected
-        self._proven = proven
+        self._answered = answered
+        self.counts_errors = counts_errors
         self._secrets = secrets
         self.slots = FairSlots(max_concurrency)
         self.breaker = Breaker(limits)
@@ -87,8 +90,8 @@ class ServerCalls:
         """`check` is asked right before each send, after all waiting: what it raises ends the call unsent.
 
         `caller`: whose turn it is where calls wait for the server. `replays`: it may be sent once more where
-        the connection is lost before the answer. Raises `ToolsearchdError`: SERVER_UNAVAILABLE provably not
-        sent, INDETERMINATE perhaps done.
+        the connection is lost before the answer; what HTTP refused is, be it for the session's end. Raises
+        `ToolsearchdError`: SERVER_UNAVAILABLE provably not sent, INDETERMINATE perhaps done.
         """
         await self._connected(_WAIT_S)
         try:
@@ -104,8 +107,9 @@ class ServerCalls:
                 try:
                     return self._own_names.note(await send(_WAIT_S))
                 except LostError as lost:
-                    if not replays:
+                    if not (replays or lost.is_refusal) or (lost.wait_s or 0.0) > _REPLAY_WAIT_S:
                         raise
+                    await trio.sleep(lost.wait_s or 0.0)
                     try:
                         return self._own_names.note(await send(_REPLAY_WAIT_S))
                     except ToolsearchdError as error:
@@ -157,12 +161,16 @@ class ServerCalls:
             finally:
                 self.in_flight -= 1
                 self.last_used = trio.current_time()
-            ok = not result.get("isError")
-            self._proven()
+            ok = not (self.counts_errors and result.get("isError"))
+            self._answered("")
             return result
         except ToolsearchdError as error:
-            if error.code not in _NOT_SENT:
-                ok = error.code in _ANSWERS
+            if "http_status" in error.fields:
+                self._answered(error.message)
+            if error.code in _LOST or (self.counts_errors and error.code == "SERVER_ERROR"):
+                ok = False
+            elif error.code not in _NOT_SENT:
+                ok = True  # not what was asked for, from a server that works
             raise
         finally:
             if ok is None:

@@ -8,8 +8,8 @@ Imports the SDK: to be imported after `load_sdk`.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import Any, Protocol
 
 import msgspec
@@ -39,7 +39,13 @@ from toolsearchd.disclosure.sanitise import clean, plain_line
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.framing import ENCODING_ERRORS
-from toolsearchd.upstream.answers import BAD_LINE_CODE, TOO_LARGE_CODE, call_result
+from toolsearchd.upstream.answers import (
+    BAD_LINE_CODE,
+    REFUSED_CODE,
+    SESSION_ENDED_CODE,
+    TOO_LARGE_CODE,
+    call_result,
+)
 from toolsearchd.upstream.cleaning import clean_at_once, wait_clean
 from toolsearchd.upstream.elicitation import ASKED, TOLD, ElicitedClient, input_required
 from toolsearchd.upstream.handshake import usable_handshake
@@ -56,10 +62,14 @@ OnTold = Callable[[str, Mapping[str, Any]], None]
 _METHOD_NOT_FOUND = -32_601
 _CONNECTION_CLOSED = -32_000
 # The SDK's own words where it gives up an answer. A server's error may bear the same code and is an answer.
-_GIVEN_UP = ("Connection closed", "SSE stream ", "Session terminated")
+_GIVEN_UP = ("Connection closed", "SSE stream ")
 _MESSAGE_CHARS = 2000  # of a server's words in an error
 _TOOLS_AT_ONCE = 20  # checked before others have their turn
 _INPUT_ROUNDS = 16  # of one request: a person fills in no more forms for it
+_CREDENTIALS = (401, 403)
+_LATER = (429, 503)
+_LAST_ANSWERS_S = 2.0
+_FRESH_S = 10.0  # a connection this young had the newest credentials
 _SENT_DEPTH = 240  # the SDK's encoder gives up at 255 levels, a message's own included
 
 
@@ -79,6 +89,11 @@ class Connection:
         self.session = session
         self.lost = lost
         self._limits = limits
+        self._since = trio.current_time()
+        self.answered = False  # a call, on this connection
+        self.session_ended = False  # a new one may begin at once: the server is there
+        self._open = 0  # requests
+        self._settled = trio.Event()
 
     @property
     def protocol(self) -> str:
@@ -100,7 +115,7 @@ class Connection:
         it says so. Raises `ToolsearchdError`."""
         check = ListingCheck(self._limits)
         with trio.move_on_after(timeout_s):
-            cursor: str | None = None
+            cursor: str | float | None = None
             while True:
                 tools, after = await self._page(cursor, timeout_s)
                 for at, _ in enumerate(check.take(tools)):
@@ -113,9 +128,9 @@ class Connection:
             "INDETERMINATE", f"its tools were not all listed within {timeout_s:g} s ({check.seen} by then)"
         )
 
-    async def _page(self, cursor: str | None, timeout_s: float) -> tuple[list[Any], Any]:
+    async def _page(self, cursor: str | float | None, timeout_s: float) -> tuple[list[Any], Any]:
         try:
-            page = await self._request("tools/list", {"cursor": cursor} if cursor else {}, timeout_s)
+            page = await self._request("tools/list", {} if cursor is None else {"cursor": cursor}, timeout_s)
         except ToolsearchdError as error:
             if error.fields.get("server_code") == _METHOD_NOT_FOUND and cursor is None:
                 return [], None  # a server of resources or prompts only
@@ -140,6 +155,7 @@ class Connection:
         """
         params = {"name": tool, "arguments": arguments}
         result = await self.request("tools/call", params, timeout_s, client=client, on_progress=on_progress)
+        self.answered = True
         return call_result(result)
 
     async def request(
@@ -190,7 +206,7 @@ class Connection:
         self.session._stamp(message, options)  # type: ignore[arg-type]
         # Our own clock and not the SDK's: its error for a timeout looks like one that a server may send.
         patience = Patience(timeout_s, self._limits.max_call_s)
-        with patience.scope:
+        with patience.scope, self._counted():
             if method == "tools/call":
                 options["on_progress"] = _reporting(on_progress, patience)
             try:
@@ -202,17 +218,33 @@ class Connection:
                 raise self._as_ours(error, method) from error
         raise ToolsearchdError("INDETERMINATE", f"no answer to {method} {patience.spent}{PERHAPS}")
 
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        self._open += 1
+        try:
+            yield
+        finally:
+            self._open -= 1
+            if not self._open and self.session_ended:
+                self._settled.set()
+
+    async def settle(self) -> None:
+        """Of a session that ended: until its other requests were refused too, a moment at most. What they
+        came to is known then."""
+        with trio.move_on_after(_LAST_ANSWERS_S):
+            await self._settled.wait()
+
     def _as_ours(self, error: MCPError, method: str) -> ToolsearchdError:
         code, text = error.error.code, clean(str(error.error.message)[:_MESSAGE_CHARS])
         if code == TOO_LARGE_CODE:
             return ToolsearchdError("RESULT_TOO_LARGE", text)
         if code == BAD_LINE_CODE:
             return ToolsearchdError("BAD_RESULT", text)
+        if code in (REFUSED_CODE, SESSION_ENDED_CODE):
+            return self._refused(code, text, error.error.data)
         if text.startswith(_GIVEN_UP):
             if not text.startswith("SSE stream "):  # that one concerns one request
                 self.lost.set()
-            if text.startswith("Session terminated"):
-                return LostError("SERVER_UNAVAILABLE", "the server has ended the session")
             if code == _CONNECTION_CLOSED:
                 return LostError("INDETERMINATE", f"the server went away during {method}{PERHAPS}")
         # A call's error goes to a model, which is told in words.
@@ -224,6 +256,33 @@ class Connection:
             server_code=representable(code),  # one that the wires can't hold stands there as text
             **fields,
         )
+
+    def _refused(self, code: int, text: str, data: Any) -> ToolsearchdError:
+        """Of a request that HTTP refused: what ends this session, what may be sent again."""
+        said = data if isinstance(data, dict) else {}
+        status, wait_s = said.get("status"), said.get("retry_after_s")
+        fields = {"http_status": status} if status else {}
+        if wait_s is not None:
+            fields["retry_after_s"] = wait_s
+        if code == SESSION_ENDED_CODE:
+            self._end_session()
+            if not said:  # it says so in an answer: what it did before is not known
+                return LostError("INDETERMINATE", f"{text}{PERHAPS}")
+            return LostError("SERVER_UNAVAILABLE", text, **fields)
+        if status in _CREDENTIALS:
+            if self.answered or trio.current_time() - self._since > _FRESH_S:
+                self._end_session()  # another connect may have other credentials
+                return LostError("SERVER_UNAVAILABLE", text, **fields)
+            return ToolsearchdError("SERVER_UNAVAILABLE", text, **fields)
+        if status in _LATER:
+            return LostError("SERVER_UNAVAILABLE", text, wait_s=wait_s, **fields)
+        if isinstance(status, int) and status >= 500:
+            return LostError("INDETERMINATE", f"{text}{PERHAPS}", **fields)
+        return ToolsearchdError("SERVER_ERROR", text, **fields)
+
+    def _end_session(self) -> None:
+        self.session_ended = True
+        self.lost.set()
 
 
 def _check_sendable(value: Any) -> None:

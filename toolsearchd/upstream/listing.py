@@ -95,11 +95,13 @@ class ListingCheck:
         self._more_rejected = 0
         self._pages = Pages(limits, limits.list_bytes)
         self._left_out = 0
+        self._first_page = 0  # tools on it
         self.seen = 0  # tools on the pages so far
 
     def take(self, page: list[Any]) -> Iterator[None]:
         """The next page, one tool a step; what is beyond a limit is not looked at."""
         start, self.seen = self.seen, self.seen + len(page)
+        self._first_page = self._first_page or len(page)
         room = max(0, self._limits.tools_per_server - start)
         for at, tool in enumerate(page[:room]):
             if not self._check(start + at, tool):
@@ -108,7 +110,7 @@ class ListingCheck:
             yield
         self._left_out += max(0, len(page) - room)
 
-    def turn(self, cursor: Any) -> str | None:
+    def turn(self, cursor: Any) -> str | float | None:
         """After a page: the cursor to go on with; None where the list ends, or is too long."""
         return None if self.seen > self._limits.tools_per_server else self._pages.turn(cursor)
 
@@ -151,7 +153,10 @@ class ListingCheck:
         except (ValueError, TypeError, OverflowError, RecursionError) as error:
             self._reject(name or f"tool {at}", str(error))
             return True
-        if definition.name in self._found:
+        known = self._found.get(definition.name)
+        if known is not None and known.digest == definition.digest and at >= self._first_page:
+            return True  # the same again on another page: its cursor led back
+        if known is not None:
             self._reject(definition.name, "the name stands twice; the first counts")
         else:
             self._found[definition.name] = definition

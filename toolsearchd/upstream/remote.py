@@ -9,6 +9,8 @@ Imports the SDK: to be imported after `load_sdk`.
 
 from __future__ import annotations
 
+import time
+import zlib
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
@@ -21,21 +23,23 @@ from mcp.client.streamable_http import streamable_http_client
 from toolsearchd.config.model import ServerSpec
 from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.limits import Limits
-from toolsearchd.system.lines import LineSplitter, Piece
-from toolsearchd.upstream.answers import RequestId, note_sent, usable_answer
+from toolsearchd.upstream.answers import (
+    REFUSED_CODE,
+    SESSION_ENDED_CODE,
+    RequestId,
+    note_sent,
+    usable_answer,
+)
 from toolsearchd.upstream.envelope import EDGE, id_at_end, read_envelope
+from toolsearchd.upstream.event_stream import EventReader, StreamEvent
 from toolsearchd.upstream.lines import Lost, Message, depth_bound, read_message
+from toolsearchd.upstream.refusals import HINTS, MOST_BYTES, refusal_of, says_session_ended
 from toolsearchd.upstream.stdio import error_answer
 
 _CONNECT_S = 30.0
 _SSE_BYTES = 1_000_000  # the SDK ends a legacy stream at an event of 1 MiB
-_COMMENT = b":"  # a line of an event stream that says nothing
-_HINTS = {
-    401: "it wants a login, or another token in the entry's headers",
-    403: "it refuses these credentials",
-    404: "nothing is served at this address",
-    405: "what is served at this address is no MCP of this transport",
-}
+_SESSION = "mcp-session-id"
+_INFLATED_BYTES = 65_536  # at a time
 
 
 class RemoteTransport:
@@ -79,7 +83,7 @@ class _Client(httpx2.AsyncClient):
 
     def __init__(self, spec: ServerSpec, limits: Limits) -> None:
         super().__init__(
-            # A compressed body could be any size, and is not to be looked into.
+            # A compressed body could be any size: it is not asked for, and read in pieces where it comes.
             headers=dict(spec.headers) | {"accept-encoding": "identity"},
             # No read timeout: calls have their own, and a listening stream may be silent for days.
             timeout=httpx2.Timeout(_CONNECT_S, read=None),
@@ -97,12 +101,15 @@ class _Client(httpx2.AsyncClient):
         try:
             self._note_refusal(request, response)
             assert isinstance(response.stream, httpx2.AsyncByteStream)
+            inner = _inflated(response)
             kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-            if kind == "text/event-stream":
-                response.stream = _Events(response.stream, self._limits, asked)
+            if kind == "text/event-stream" and response.is_success:
+                response.stream = _Events(inner, self._limits, asked)
+            elif response.status_code >= 400 and asked and self._transport_kind != "sse":
+                response.stream = await self._refused(request, response, inner, next(iter(asked)))
             else:
                 is_answer = kind == "application/json" and response.is_success
-                response.stream = _Body(response.stream, self._limits, asked if is_answer else {})
+                response.stream = _Body(inner, self._limits, asked if is_answer else {})
             if not stream:
                 await response.aread()
         except BaseException:
@@ -113,16 +120,95 @@ class _Client(httpx2.AsyncClient):
     def _note_refusal(self, request: httpx2.Request, response: httpx2.Response) -> None:
         # A server need not offer the listening stream (GET), nor the end of a session (DELETE).
         if response.status_code >= 300 and (request.method == "POST" or self._transport_kind == "sse"):
-            hint = _HINTS.get(response.status_code)
+            hint = HINTS.get(response.status_code)
             if response.is_redirect:  # not followed: the headers are for the address in the entry
                 to = response.next_request.url if response.next_request else None
                 hint = f"put the address it leads to, at {to.host}, into the entry" if to else None
             words = f"it answered {response.status_code} {response.reason_phrase}"
             self.refusal = words + (f": {hint}" if hint else "")
 
+    async def _refused(
+        self,
+        request: httpx2.Request,
+        response: httpx2.Response,
+        inner: httpx2.AsyncByteStream,
+        request_id: RequestId,
+    ) -> httpx2.AsyncByteStream:
+        """The body that the SDK is to see: an error that keeps the status, or the server's own."""
+        body = bytearray()
+        async with aclosing(_chunks(inner)) as chunks:
+            async for chunk in chunks:
+                body += chunk[: MOST_BYTES - len(body)]
+                if len(body) >= MOST_BYTES:
+                    break
+        refusal = refusal_of(
+            response.status_code,
+            response.reason_phrase,
+            bytes(body),
+            in_session=_SESSION in request.headers,
+            retry_after=response.headers.get("retry-after", ""),
+            now=time.time(),
+        )
+        if refusal is None:
+            return _Given(bytes(body), response.stream)
+        data = {"status": refusal.status, "retry_after_s": refusal.retry_after_s}
+        code = SESSION_ENDED_CODE if refusal.session_ended else REFUSED_CODE
+        error = {"code": code, "message": refusal.words, "data": data}
+        response.headers["content-type"] = "application/json"
+        answer = msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "error": error})
+        return _Given(answer, response.stream)
+
+
+class _Given(httpx2.AsyncByteStream):
+    """These bytes in place of those of a response, which is closed with them."""
+
+    def __init__(self, body: bytes, inner: Any) -> None:
+        self._body = body
+        self._inner = inner
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield self._body
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+class _Inflated(httpx2.AsyncByteStream):
+    """A compressed body, a bounded piece at a time. Raises httpx2.DecodingError."""
+
+    def __init__(self, inner: httpx2.AsyncByteStream) -> None:
+        self._inner = inner
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        decoder = zlib.decompressobj(zlib.MAX_WBITS | 32)  # gzip or zlib, as its head says
+        async with aclosing(_chunks(self._inner)) as inner:
+            async for chunk in inner:
+                while chunk:
+                    try:
+                        piece = decoder.decompress(chunk, _INFLATED_BYTES)
+                    except zlib.error as error:
+                        raise httpx2.DecodingError(f"its body can't be unpacked: {error}") from error
+                    chunk = decoder.unconsumed_tail
+                    if piece:
+                        yield piece
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+def _inflated(response: httpx2.Response) -> httpx2.AsyncByteStream:
+    """The response's bytes as they are meant; the header goes, so that nobody unpacks them again."""
+    stream = response.stream
+    assert isinstance(stream, httpx2.AsyncByteStream)
+    encoding = response.headers.get("content-encoding", "").strip().lower()
+    if encoding not in ("gzip", "x-gzip", "deflate"):
+        return stream
+    del response.headers["content-encoding"]
+    return _Inflated(stream)
+
 
 class _Body(httpx2.AsyncByteStream):
-    """A whole JSON body, once it is known to be usable. Without a request id: bytes, up to the limit."""
+    """A whole JSON body, once it is known to be usable. Without a request: bytes, up to the limit."""
 
     def __init__(self, inner: httpx2.AsyncByteStream, limits: Limits, asked: dict[RequestId, str]) -> None:
         self._inner = inner
@@ -131,20 +217,17 @@ class _Body(httpx2.AsyncByteStream):
         self._request_id = next(iter(asked), None)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        parts: list[bytes] = []
-        size = 0
+        body = bytearray()
         async with aclosing(_chunks(self._inner)) as inner:
             async for part in inner:
-                parts.append(part)
-                size += len(part)
-                if size > self._limits.line_bytes:
-                    parts = [self._stand_in("too large")]
-                    break
-        body = b"".join(parts)
+                body += part
+                if len(body) > self._limits.line_bytes:
+                    yield self._stand_in("too large")
+                    return
         if self._request_id is None:
-            yield body
+            yield bytes(body)
             return
-        found = read_message(body, depth_bound(self._limits))
+        found = read_message(bytes(body), depth_bound(self._limits))
         if isinstance(found, Message):
             yield _shaped(found, self._asked)
         else:
@@ -160,58 +243,45 @@ class _Body(httpx2.AsyncByteStream):
 
 
 class _Events(httpx2.AsyncByteStream):
-    """An event stream, line by line. A message stands in one `data:` line."""
+    """An event stream, event by event, each with its message in one `data:` line."""
 
     def __init__(self, inner: httpx2.AsyncByteStream, limits: Limits, asked: dict[RequestId, str]) -> None:
         self._inner = inner
         self._limits = limits
         self._asked = asked
-        self._lines = LineSplitter(limits.line_bytes)
-        self._head = b""  # of a line that is too long; the rest of it is dropped
-        self._tail = b""
+        self._reader = EventReader(limits.line_bytes)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         async with aclosing(_chunks(self._inner)) as inner:
             async for chunk in inner:
-                for item in self._lines.feed(chunk):
-                    line = self._skip(item) if isinstance(item, Piece) else self._mended(item)
-                    if line is not None:
-                        yield line + b"\n"
-        yield self._too_large() if self._head else self._mended(self._lines.take_rest())
+                for event in self._reader.feed(chunk):
+                    yield self._mended(event)
+        for event in self._reader.finish():
+            yield self._mended(event)
 
     async def aclose(self) -> None:
         await self._inner.aclose()
 
-    def _skip(self, piece: Piece) -> bytes | None:
-        """What stands for a line that is too long, when it ends."""
-        if piece.begins:
-            self._head, self._tail = piece.data[:EDGE], b""
-        self._tail = (self._tail + piece.data[-EDGE:])[-EDGE:]
-        if not piece.ends:
-            return None
-        line = self._too_large()
-        self._head = b""
-        return line
-
-    def _mended(self, line: bytes) -> bytes:
-        field, colon, value = line.partition(b":")
-        if field != b"data" or value.lstrip()[:1] != b"{":
-            return line
-        found = read_message(value, depth_bound(self._limits))
+    def _mended(self, event: StreamEvent) -> bytes:
+        if event.tail is not None:
+            return event.encoded(self._too_large(event.data, event.tail))
+        if event.data.lstrip()[:1] not in (b"{", b"["):
+            return event.encoded(event.data)
+        found = read_message(event.data, depth_bound(self._limits))
         if isinstance(found, Message):
-            return field + colon + b" " + _shaped(found, self._asked)
-        return self._answer(found) if found else _COMMENT
+            return event.encoded(_shaped(found, self._asked))
+        return event.encoded(self._answer(found) if found else b"")
 
-    def _too_large(self) -> bytes:
-        envelope = read_envelope(self._head.partition(b":")[2])
-        request_id = envelope.request_id if envelope.request_id is not None else id_at_end(self._tail)
+    def _too_large(self, head: bytes, tail: bytes) -> bytes:
+        envelope = read_envelope(head[:EDGE])
+        request_id = envelope.request_id if envelope.request_id is not None else id_at_end(tail)
         if envelope.is_request or request_id is None:
-            return _COMMENT
+            return b""
         return self._answer(Lost(request_id, "too large"))
 
     def _answer(self, lost: Lost) -> bytes:
         assert lost.request_id is not None
-        return b"data: " + msgspec.json.encode(error_answer(lost.request_id, lost.reason, self._limits))
+        return msgspec.json.encode(error_answer(lost.request_id, lost.reason, self._limits))
 
 
 async def _chunks(stream: httpx2.AsyncByteStream) -> AsyncGenerator[bytes, None]:
@@ -235,8 +305,10 @@ def _note_asked(request: httpx2.Request, asked: dict[RequestId, str]) -> None:
 
 
 def _shaped(found: Message, asked: dict[RequestId, str]) -> bytes:
-    """The message as the SDK can read it, where it answers what was asked and is open no longer."""
+    """The message in one line, as the SDK can read it where it answers what was asked."""
     if "method" in found.fields or (answer := usable_answer(found.fields, asked)) is None:
-        return found.line
+        return found.line.replace(b"\n", b" ")  # in JSON no line feed stands inside a text
     del asked[answer["id"]]
-    return found.line if answer == found.fields else msgspec.json.encode(answer)
+    if says_session_ended(answer.get("error")):
+        answer["error"] = answer["error"] | {"code": SESSION_ENDED_CODE, "data": None}
+    return found.line.replace(b"\n", b" ") if answer == found.fields else msgspec.json.encode(answer)

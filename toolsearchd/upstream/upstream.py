@@ -32,6 +32,7 @@ from toolsearchd.upstream.listing import ServerListing
 from toolsearchd.upstream.process import ServerProcess
 from toolsearchd.upstream.said import Said
 from toolsearchd.upstream.sdk import load_sdk
+from toolsearchd.upstream.trouble import Trouble
 from toolsearchd.upstream.words import trail_of, words_of, words_of_spawn_error
 
 if TYPE_CHECKING:
@@ -83,8 +84,9 @@ class Upstream:
             limits,
             spec.max_concurrency,
             connected=self._wait_connected,
-            proven=lambda: self._backoff.proven(),  # a restart replaces it
+            answered=self._note_answer,
             secrets=lambda: self._secrets,
+            counts_errors=spec.breaker == "any",
         )
         self._connection: Connection | None = None
         self._process: ServerProcess | None = None
@@ -97,9 +99,10 @@ class Upstream:
         self._kept = KeptListing(known, limits, complain=self._complain, changed=self._tell)
         self._retired = ""  # why it is not to run any more
         self._known_before = bool(known.definitions)
+        self._renews = False  # the session ended, its server is there
         self.state: SourceState = "starting"
         self.reason = "starting"
-        self.last_error = ""
+        self.trouble = Trouble(lambda: self._secrets)
         self.starts = 0
 
     # --- what others see ----------------------------------------------------------------------------
@@ -144,7 +147,7 @@ class Upstream:
             in_flight=self.calls.in_flight,
             queued=self.calls.slots.waiting,
             restarts=max(0, self.starts - 1),
-            last_error=self.last_error,
+            last_error=self.trouble.text,
             stderr_tail=self._said.tail(20),
             junk_lines=self._said.reader.junk,
             first_junk=self._said.first_junk(),
@@ -157,6 +160,7 @@ class Upstream:
         """Other keys of the same server: nothing is restarted."""
         old, self.spec = self.spec, spec
         self.calls.slots.total = spec.max_concurrency
+        self.calls.counts_errors = spec.breaker == "any"
         if old.start == "lazy" and spec.start == "eager":
             self._awaited.set()
 
@@ -179,6 +183,14 @@ class Upstream:
     def capabilities(self) -> frozenset[str]:
         """What it offers, while it is connected."""
         return self._connection.capabilities if self._connection else frozenset()
+
+    def _note_answer(self, refusal: str) -> None:
+        """Of a call. `refusal`: HTTP's words, which stand beside the state until a call is answered."""
+        if refusal:
+            self.trouble.tell(refusal, refusal=True)
+        else:
+            self._backoff.proven()
+            self.trouble.answered()
 
     def _take_told(self, method: str, params: Mapping[str, Any]) -> None:
         if method != "notifications/message":
@@ -240,6 +252,8 @@ class Upstream:
                 if failure is None:
                     await self._sleep("stopped for idleness; starts with its next call")
                     continue
+                if self._renews:
+                    continue
                 self._fail(failure)
                 with trio.move_on_at(self._retry_at or 0):
                     await self._awaited.wait()
@@ -252,7 +266,7 @@ class Upstream:
     def _fail(self, failure: str) -> None:
         self._retry_at = trio.current_time() + self._backoff.failed(random.uniform(-1, 1))  # noqa: S311 - it spreads retries
         failure = self._secrets.masked(failure)
-        self.last_error = failure + self._said.last_words()
+        self.trouble.tell(failure, behind=self._said.last_words())
         # No time in the reason: models see it, and their prompts are cached.
         self._set("parked" if self._backoff.is_parked else "failed", failure)
         log.warning(
@@ -326,6 +340,7 @@ class Upstream:
 
         spec, step = self.spec, "handshake"
         self._kept.begin()
+        self._renews = False
         with trio.CancelScope(deadline=trio.current_time() + spec.connect_timeout_s) as patience:
             try:
                 async with open_connection(
@@ -338,6 +353,7 @@ class Upstream:
                     on_told=self._take_told,
                 ) as connection:
                     step = "answer to tools/list"
+                    self.trouble.connected()
                     await self._kept.take_first(connection, spec.connect_timeout_s)
                     patience.deadline = float("inf")
                     is_idle = await self._keep(connection)
@@ -358,10 +374,13 @@ class Upstream:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._kept.run, connection, lambda: self.spec.connect_timeout_s)
                 is_idle = await self._wait_end(connection)
+                if connection.session_ended:
+                    await connection.settle()
                 nursery.cancel_scope.cancel()
             return is_idle
         finally:
             self._connection = None
+            self._renews = connection.session_ended
             self._set("starting", "starting again")
 
     async def _wait_end(self, connection: Connection) -> bool:
@@ -385,8 +404,7 @@ class Upstream:
 
     def _complain(self, words: str) -> None:
         """Of its lists; what is in force goes on."""
-        self.last_error = plain_line(self._secrets.masked(words))
-        log.warning("server %s: %s", self.spec.name, self.last_error)
+        log.warning("server %s: %s", self.spec.name, self.trouble.tell(words))
 
     def _set(self, state: SourceState, reason: str) -> None:
         self.state, self.reason = state, reason

@@ -1,0 +1,97 @@
+"""A Streamable HTTP server in this process, whose answers to tools/call and tools/list a test writes."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+TOOL = {"name": "echo", "description": "Echo.", "inputSchema": {"type": "object"}}
+
+
+class Script:
+    """`answers`: what the next calls get, each (status, body, headers) or the text of a JSON-RPC answer with
+    ID for its id; then calls are answered. `list_pages`: {cursor as JSON: result}. `reply(body)` shapes every
+    successful body: (headers, bytes)."""
+
+    def __init__(self):
+        self.answers, self.calls, self.sessions = [], 0, itertools.count(1)
+        self.list_pages = {"null": {"tools": [TOOL]}}
+        self.reply = lambda body: ({"Content-Type": "application/json"}, body)
+        self.live = set()  # sessions
+        self.began = 0
+
+    def forget(self):
+        self.live.clear()
+
+
+@contextmanager
+def http_server(script):
+    """The url."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, *_):
+            pass
+
+        def give(self, status, body=b"", **headers):
+            self.send_response(status)
+            for key, value in {"Content-Length": str(len(body)), **headers}.items():
+                self.send_header(key.replace("_", "-"), value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def do_GET(self):
+            self.give(405)
+
+        def do_DELETE(self):
+            self.give(200)
+
+        def do_POST(self):
+            message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            if "id" not in message:
+                return self.give(202)
+            method, headers = message["method"], {}
+            reply = {"jsonrpc": "2.0", "id": message["id"]}
+            if method == "initialize":
+                script.began += 1
+                session = f"s{next(script.sessions)}"
+                script.live.add(session)
+                headers["Mcp_Session_Id"] = session
+                reply["result"] = {
+                    "protocolVersion": message["params"]["protocolVersion"],
+                    "capabilities": {"tools": {}},
+                    "serverInfo": {"name": "script", "version": "1"},
+                }
+            elif self.headers.get("Mcp-Session-Id") not in script.live:
+                return self.give(404)
+            elif method == "tools/list":
+                cursor = (message.get("params") or {}).get("cursor")
+                reply["result"] = script.list_pages[json.dumps(cursor)]
+            elif script.answers:
+                script.calls += 1
+                answer = script.answers.pop(0)
+                if not isinstance(answer, str):
+                    status, body, more = answer
+                    return self.give(status, body, **more)
+                reply = json.loads(answer.replace("ID", json.dumps(message["id"])))
+            else:
+                script.calls += 1
+                text = message["params"]["arguments"].get("text", "")
+                reply["result"] = {"content": [{"type": "text", "text": text}]}
+            shaped, body = script.reply(json.dumps(reply).encode())
+            return self.give(200, body, **headers, **shaped)
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/mcp"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
