@@ -4,7 +4,15 @@ import time
 
 import pytest
 
-from toolsearchd.disclosure.sanitise import clean, clean_json, clipped, excerpt, plain_line, short_description
+from toolsearchd.disclosure.sanitise import (
+    clean,
+    clean_json,
+    clipped,
+    excerpt,
+    plain_line,
+    short_description,
+    without_paths,
+)
 
 GONE = {
     "NUL": ("a\0b", "ab"),
@@ -28,7 +36,7 @@ GONE = {
     "joiner in plain letters": ("a\u200db", "ab"),
     "run of joiners": ("é\u200d\u200c\u200dé", "éé"),
     "selector on a letter": ("a\ufe0fb", "ab"),
-    "padding": ("a\n\n\n\n\n\nb", "a\n\nb"),
+    "padding": (f"a{chr(10) * 12}b", "a\n\nb"),
 }
 
 
@@ -51,6 +59,11 @@ def test_gone(text, left):
     ],
 )
 def test_kept(text):
+    assert clean(text) == text
+
+
+@pytest.mark.parametrize("text", ["a\n\n\nb", "a\n\n\n\n  b\t\n\n\n", "é\n\n\n\nb"])
+def test_blank_lines_stay_as_they_are(text):
     assert clean(text) == text
 
 
@@ -91,3 +104,23 @@ def test_long_hostile_texts_cost_linear_time(unit):
     clean(unit * (1_000_000 // len(unit)))
     short_description(unit * 200_000)
     assert time.process_time() - started < 3  # some tenths; what is quadratic takes hours
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("/home/me/bin/nope can't be started", "nope can't be started"),
+        ("~/bin/server: not found", "server: not found"),
+        ("./run/it.sh ended, ../x/y too", "it.sh ended, y too"),
+        ("in '/srv/data/': no such directory", "in 'data': no such directory"),
+        ("it answered 404 at https://host.example/a/b", "it answered 404 at https://host.example/a/b"),
+        ("stdin and/or stdout, 3/4 of it", "stdin and/or stdout, 3/4 of it"),
+        ("needs file /home/me/.env", "needs file .env"),
+    ],
+)
+def test_a_model_sees_no_local_path(text, told):
+    assert without_paths(text) == told
+
+
+def test_a_known_path_may_hold_blanks():
+    assert without_paths("/a b/c d/e can't be started", "/a b/c d/e") == "e can't be started"

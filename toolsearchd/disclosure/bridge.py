@@ -39,7 +39,7 @@ _FORM_NOTES: dict[Form, str] = {
     "names": "Tools listed below need no search: go straight to tool_describe.",
     "mixed": "Tools listed below need no search: go straight to tool_describe. Where a server's names are "
     "not listed, search.",
-    "groups": "The servers below are reachable: search here first, before you substitute a generic tool.",
+    "groups": "Search here first for what the servers below do, before you substitute a generic tool.",
     "none": "",
 }
 _NOTHING = "No tool is behind this search at the moment; servers may still be starting."
@@ -47,7 +47,8 @@ _NOTHING = "No tool is behind this search at the moment; servers may still be st
 
 def search_description(texts: BridgeTexts, count: int, shown: Listing) -> str:
     """The constant text, then what depends on the catalog: how many tools hide, and the listing."""
-    lines = [texts.search, f"{hidden_count(count)} {_FORM_NOTES[shown.form]}".strip()]
+    note = _FORM_NOTES[shown.form] if count else ""
+    lines = [texts.search, f"{hidden_count(count)} {note}".strip()]
     return "\n".join([*lines, shown.text] if shown.text else lines)
 
 

@@ -44,7 +44,8 @@ _ODD_ENDS = re.compile("\r(?!\n)|[\u2028\u2029]")  # a lone return has the next 
 _BREAKS = re.compile("[\t\n\r\x0b\x0c\u2028\u2029]+")
 _SUSPECT = re.compile(f"[{_INVISIBLES}{_JOINER}{_OTHER_LINE_ENDS}\r]")
 _NOT_SEEN_IN_URIS = re.compile(f"{_INVISIBLE.pattern}|{_JOINERS.pattern}|{_BREAKS.pattern}")
-_PARAGRAPHS = re.compile(r"\n{3,}")
+_PADDING = re.compile(r"\n{9,}")  # pushes what follows out of sight; servers write up to three or four
+_PADDED = 9 * "\n"
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)")
 _ABBREVIATION = re.compile(r"(?:^|[^\w])(?:e\.g|i\.e|etc)$", re.IGNORECASE)
 
@@ -55,14 +56,29 @@ SHORT_CHARS = 60
 _LOOKED_AT_CHARS = 4096  # of a text of which a few hundred characters are shown, however long it is
 
 
+# Not behind a scheme, a host or a word: `https://host/path` and `and/or` are none.
+_LOCAL_PATH = re.compile(
+    r"(?<![\w/:.~@%-])(?:~|\.{1,2})?/(?:[^\s/'\"`,;:()\[\]{}<>|]+/)*([^\s/'\"`,;:()\[\]{}<>|]+)/?"
+)
+
+
+def without_paths(text: str, *known: str) -> str:
+    """A line that a model may see: of each path of this machine only the last part is left. `known`: paths
+    that may stand there and hold blanks."""
+    for path in known:
+        if "/" in path:
+            text = text.replace(path, path.rstrip("/").rpartition("/")[2] or "/")
+    return _LOCAL_PATH.sub(r"\1", text)
+
+
 def clean(text: str) -> str:
-    """Text of several lines, without what hides or moves text; at most one blank line at a stretch."""
-    if _is_plain(text) and "\n\n\n" not in text:
+    """Text of several lines, without what hides or moves text; as it came where there is nothing of it."""
+    if _is_plain(text) and _PADDED not in text:
         return text
     text = _INVISIBLE.sub("", _LINE_ENDS.sub("\n", _ESCAPES.sub("", text)))
     if not text.isascii():
         text = _JOINERS.sub(_joiner, text)
-    return _PARAGRAPHS.sub("\n\n", text)
+    return _PADDING.sub("\n\n", text)
 
 
 def clean_result(text: str) -> str:

@@ -12,7 +12,7 @@ from functools import cached_property
 from toolsearchd.catalog.model import Source, Tool
 from toolsearchd.disclosure.listing import HEADER, ListedServer, Listing, listed, render, unavailable
 from toolsearchd.disclosure.listing_steps import Count, ListingPlan, forms_of, units_to_count
-from toolsearchd.disclosure.sanitise import clipped, plain_line
+from toolsearchd.disclosure.sanitise import clipped, plain_line, without_paths
 from toolsearchd.disclosure.seen import Seen
 from toolsearchd.disclosure.tokens import chars4_of
 
@@ -106,7 +106,7 @@ def label_of(seen: Seen, source: Source) -> str:
 
 def reason_of(source: Source) -> str:
     """Why it is unavailable, in a line that a model may see."""
-    return clipped(plain_line(source.reason), REASON_CHARS) or source.state
+    return clipped(plain_line(without_paths(source.reason)), REASON_CHARS) or source.state
 
 
 def _bytes(text: str) -> int:

@@ -18,7 +18,7 @@ import trio
 from toolsearchd.catalog.model import Definition, Source, SourceState
 from toolsearchd.config.model import ServerSpec
 from toolsearchd.config.secret_values import secrets_of
-from toolsearchd.disclosure.sanitise import plain_line
+from toolsearchd.disclosure.sanitise import plain_line, without_paths
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.control_replies import EntryOrigin, ServerStatus
@@ -119,7 +119,7 @@ class Upstream:
         return Source(
             name=self.spec.name,
             state=self.state,
-            reason=self.reason,
+            reason=self._reason_for_models(),
             stale=listed and not self._ever_ready,
             definitions=kept if listed else (),
             withheld=withheld if listed else (),
@@ -198,8 +198,11 @@ class Upstream:
         elif (client := self.calls.waiting.only()) is not None:
             client.tell(self.spec.name, method, params)
 
+    def _reason_for_models(self) -> str:
+        return without_paths(self.reason, *self.spec.command[:1], self.spec.cwd)
+
     def _unavailable(self) -> ToolsearchdError:
-        why = self._retired or f"is {self.state}: {self.reason}"
+        why = self._retired or f"is {self.state}: {self._reason_for_models()}"
         return ToolsearchdError("SERVER_UNAVAILABLE", f"{self.spec.name} {why}", server=self.spec.name)
 
     async def _wait_connected(self, patience_s: float) -> Connection:

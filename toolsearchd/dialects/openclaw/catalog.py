@@ -18,7 +18,7 @@ from toolsearchd.catalog.naming import PREFIX, public_name
 from toolsearchd.dialects.openclaw.ranker import LONGEST_SERVER, OPENCLAW, id_order, safe_server
 from toolsearchd.dialects.openclaw.requests import refuse
 from toolsearchd.dialects.openclaw.signature import signature
-from toolsearchd.disclosure.sanitise import clean_json, clipped, excerpt, plain_line
+from toolsearchd.disclosure.sanitise import clean_json, clipped, excerpt, plain_line, without_paths
 from toolsearchd.disclosure.seen import Seen
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.index.searcher import Searcher
@@ -131,7 +131,7 @@ class Catalog:
             {
                 "name": plain_line(source.name),
                 "state": source.state,
-                "reason": clipped(plain_line(source.reason), _REASON_CHARS) or source.state,
+                "reason": clipped(plain_line(without_paths(source.reason)), _REASON_CHARS) or source.state,
             }
             for source in self._sources
             if not source.available
