@@ -166,13 +166,10 @@ async def test_a_session_that_goes_leaves_nothing(world):
 
 
 async def test_what_a_session_was_shown_is_its_own(world):
-    """Another form of a name is taken of who has seen the tool, and of nobody else."""
+    """Who was shown a definition is told when it is another one; nobody else is."""
     one, two = await world.open(), await world.open()
     one.describe({"names": ["mcp__slack__post_message"]})
     assert one.tool_to_call("slack/post_message").name == "post_message"
-    with pytest.raises(ToolsearchdError) as refused:
-        two.tool_to_call("slack/post_message")
-    assert code_of(refused) == "TOOL_NOT_FOUND"
     await world.change("slack", definitions=source("slack", {"post_message": "Another thing"}).definitions)
     with pytest.raises(ToolsearchdError) as refused:
         one.tool_to_call("mcp__slack__post_message")

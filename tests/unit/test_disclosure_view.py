@@ -164,7 +164,7 @@ def test_the_reference_dialect_takes_the_exact_name_alone():
         assert "near" not in reply
 
 
-@pytest.mark.parametrize("wrong", ["mcp__github__creat_issue", "github-create-issue", "create_isue"])
+@pytest.mark.parametrize("wrong", ["mcp__github__creat_issue", "github-create-isue", "create_isue"])
 def test_a_name_that_is_nearly_right_gets_near_ones(wrong):
     reply = view(GITHUB, SLACK).describe({"names": [wrong, "slack/post_message"]})
     assert reply["not_found"] == [wrong]
@@ -179,7 +179,7 @@ def test_a_name_that_is_nearly_right_gets_near_ones(wrong):
 def test_near_names_come_from_the_grant(grant, wrong, dialect):
     seen = view(GITHUB, SLACK, grant=grant, dialect=dialect)
     with pytest.raises(ToolsearchdError) as refused:
-        seen.resolve_call(wrong, shown=())
+        seen.resolve_call(wrong)
     near = [*seen.seen.near_names(wrong, 50), *refused.value.fields["near"]]
     near += seen.describe({"names": [wrong]}).get("near", {}).get(wrong, [])
     assert set(near) <= {seen.name_of(tool) for tool in seen.granted_tools()}
@@ -214,14 +214,62 @@ def test_an_endless_name_comes_back_short():
     assert reply["not_found"] == ["n" * 200 + "…"]
 
 
-def test_a_call_takes_other_forms_only_of_what_was_shown():
-    seen = view(GITHUB)
-    assert seen.resolve_call(ISSUE, shown=()).name == "create_issue"
-    assert seen.resolve_call("create_issue", shown={ISSUE}).name == "create_issue"
+NEAR = source("my-server", {"get-data": "Get data", "list.items": "List items"})
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "mcp__my_server__get_data",
+        "mcp__my-server__get_data",
+        "MCP__My-Server__Get-Data",
+        "get_data",
+        "getData",
+        "GET-DATA",
+        "get.data",
+        "my-server/get-data",
+        "my_server/getData",
+        "my-server__get_data",
+        "my_server:get_data",
+        "my_server_get_data",
+        "functions.mcp__my-server__get-data",
+        "functions.get_data",
+        "default_api.mcp__my_server__get_data",
+        "default_api:getData",
+    ],
+)
+def test_a_near_name_is_taken_where_one_granted_tool_fits(name):
+    other = source("other", {"get_date": "Get the date", "put_data": "Put data"})
+    seen = view(NEAR, other)
+    assert seen.resolve_call(name).name == "get-data"
+    assert list(seen.describe({"names": [name]})["tools"]) == [seen.resolve_call(name).public_name]
+    hidden = view(NEAR, other, grant=Grant(servers=("other",)))
     with pytest.raises(ToolsearchdError) as caught:
-        seen.resolve_call("create_issue", shown=())
-    assert caught.value.code == "TOOL_NOT_FOUND"
-    assert caught.value.fields["near"][0] == ISSUE
+        hidden.resolve_call(name)
+    assert "get-data" not in json.dumps(caught.value.as_fields()).replace(name, "")
+
+
+def test_where_two_fit_the_error_names_both():
+    seen = view(NEAR, source("b", {"getData": "x"}), source("c", {"other": "x"}))
+    with pytest.raises(ToolsearchdError) as caught:
+        seen.resolve_call("get_data")
+    both = sorted(tool.public_name for tool in seen.granted_tools() if "ata" in tool.name)
+    assert caught.value.fields["near"] == both
+    assert all(name in caught.value.message for name in both)
+
+
+def test_a_servers_name_is_not_taken_for_anothers():
+    seen = view(source("a", {"bc": "x"}), source("slack", {"post": "x"}))
+    for name in ("mcp__ab__c", "ab/c", "mcp__slack__bc", "slack__bc"):
+        with pytest.raises(ToolsearchdError):
+            seen.resolve_call(name)
+
+
+def test_near_names_of_a_large_catalog_are_found_by_their_words():
+    many = source("many", {f"do_thing_{number}": f"Does thing {number}" for number in range(2100)})
+    seen = view(NEAR, many)
+    assert seen.resolve_call("getData").name == "get-data"
+    assert seen.resolve_call("do-thing-77").name == "do_thing_77"
 
 
 def test_tools_that_meet_in_one_reference_name():

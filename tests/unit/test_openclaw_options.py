@@ -231,9 +231,9 @@ def test_the_third_generation_answers_to_the_old_dispatcher():
 
 def test_a_hidden_tool_is_called_by_its_exact_name_where_one_bears_it():
     view = seen(*ISSUES)
-    assert view.resolve_call("create_event", shown=()).server == "calendar"
-    assert view.resolve_call("mcp:gitlab:create_issue", shown=()).server == "gitlab"
-    assert refused(lambda: view.resolve_call("create_issue", shown=())).code == "TOOL_NOT_FOUND"
+    assert view.resolve_call("create_event").server == "calendar"
+    assert view.resolve_call("mcp:gitlab:create_issue").server == "gitlab"
+    assert refused(lambda: view.resolve_call("create_issue")).code == "TOOL_NOT_FOUND"
 
 
 def test_a_view_that_is_gone_leaves_nothing_behind():

@@ -57,9 +57,8 @@ _LOOKED_AT_CHARS = 4096  # of a text of which a few hundred characters are shown
 
 
 # Not behind a scheme, a host or a word: `https://host/path` and `and/or` are none.
-_LOCAL_PATH = re.compile(
-    r"(?<![\w/:.~@%-])(?:~|\.{1,2})?/(?:[^\s/'\"`,;:()\[\]{}<>|]+/)*([^\s/'\"`,;:()\[\]{}<>|]+)/?"
-)
+_PART = r"[^\s/'\"`,;:()\[\]{}<>|]+"
+_LOCAL_PATH = re.compile(rf"(?<![\w/:.~@%-])(?:~|\.{{1,2}})?/(?:{_PART}/)*({_PART})/?")
 
 
 def without_paths(text: str, *known: str) -> str:

@@ -166,6 +166,12 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
         doc = self.names.resolve(name)
         return None if doc is None else self.tool_at(doc)
 
+    def fitting_names(self, name: str, n: int = 8) -> list[str]:
+        """Up to `n` names shown here that `name` in near form may mean."""
+        if self.dialect.exact_names:
+            return []
+        return sorted(self.name_of(self.tool_at(doc)) for doc in self.names.fitting(name)[:n])
+
     def near_names(self, name: str, n: int = 3) -> list[str]:
         """Up to `n` names shown here that `name` may have meant. Costs a search."""
         return self.names.near(name, n)

@@ -173,21 +173,19 @@ class View:
         """In any form that a person or a model writes, where the dialect allows that."""
         return self.seen.resolve(name)
 
-    def resolve_call(self, name: str, *, shown: Collection[str]) -> Tool:
-        """The tool to run: by its exact name; by another form only if the session was shown it.
-
-        `shown`: public names. Raises TOOL_NOT_FOUND with near names from the grant.
-        """
-        tool = self.tool_named(name)
-        if tool is None:
-            other = self.resolve(name)
-            if other is not None and other.public_name in shown:
-                tool = other
+    def resolve_call(self, name: str) -> Tool:
+        """The tool to run: by its exact name, or by another form that exactly one granted tool fits. Raises
+        TOOL_NOT_FOUND with near names from the grant."""
+        tool = self.tool_named(name) or self.resolve(name)
         if tool is not None:
             return tool
+        shown, fitting = repr(clipped(plain_line(name), 80)), self.seen.fitting_names(name)
+        if len(fitting) > 1:
+            words = f"{shown} may be {' or '.join(fitting)}: call the one that you mean by its name"
+            raise ToolsearchdError("TOOL_NOT_FOUND", words, near=fitting)
         raise ToolsearchdError(
             "TOOL_NOT_FOUND",
-            f"no tool {clipped(plain_line(name), 80)!r} is granted here; use tool_search",
+            f"no tool {shown} is granted here; use tool_search",
             near=self.seen.near_names(name),
         )
 

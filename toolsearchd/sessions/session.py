@@ -134,7 +134,7 @@ class Session:
         if tool is None:
             check_door(name, direct)
             self._interpreter.check_name(view, name, self._evaluator.public_names)
-            tool = view.resolve_call(name, shown=self._described)
+            tool = view.resolve_call(name)
         self._described.check(tool)
         return tool
 
