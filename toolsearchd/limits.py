@@ -27,6 +27,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     query_chars: int = 4096  # longer queries are cut: no tool is named by its 4,097th character
     fruitless_searches: int = 3  # in a row without a call: two rewordings are worth it, then "not present"
     remembered_queries: int = 256  # of a session, to know one that comes again; 16 bytes each
+    instructions_chars: int = 4000  # of a server's own words on how to use it
     own_name_chars: int = 256  # of what a peer calls itself, its version or its model: a line to look at
     own_names: int = 32  # … of capabilities, roots, globs: of each kind
     path_chars: int = 4096  # of a directory that a client says that it works in: PATH_MAX

@@ -299,6 +299,7 @@ def document_of(source: Source, definition: Definition, analysed_bytes: int | No
         parameters=top,
         nested=nested,
         aliases=aliases_for(source, definition.name),
+        instructions=source.instructions,
         kind=source.kind,
     )
 
@@ -320,6 +321,7 @@ def _same_documents(before: Source, now: Source) -> bool:
         (before.definitions is now.definitions or before.definitions == now.definitions)
         and before.aliases == now.aliases
         and before.kind == now.kind
+        and before.instructions == now.instructions
     )
 
 

@@ -42,6 +42,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     withheld: tuple[tuple[int, Definition], ...] = ()
     """What else the server listed, each with its place in the list: the entry's filters keep it back, and an
     edit of them brings it out without the server being asked again."""
+    instructions: str = ""  # the server's own words on how to use it, as they came, clipped
     declared_tools: int = 0  # last known number of tools; shown while the server is unavailable
     truncated: int = 0  # tools left out over `Limits.tools_per_server`
     rejected: tuple[str, ...] = ()  # tools left out for their own faults: "name: reason"

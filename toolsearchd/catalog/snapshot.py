@@ -212,5 +212,5 @@ class Snapshot:
 
 def document_digest(source: Source, definition_digest: str, aliases: tuple[str, ...]) -> str:
     """What a tool's analysis depends on, beside the analyzer."""
-    parts: tuple[Any, ...] = (source.name, source.kind, definition_digest, *aliases)
+    parts: tuple[Any, ...] = (source.name, source.kind, source.instructions, definition_digest, *aliases)
     return blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

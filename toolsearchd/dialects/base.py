@@ -5,7 +5,7 @@ Where its bridge tools are not the daemon's own three, an `Interpreter` of its o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from toolsearchd.config.profile import Profile
@@ -40,7 +40,18 @@ class Interpreter:
     def describe(self, view: View, args: Mapping[str, Any], direct: Collection[str]) -> BridgeAnswer:
         """`direct`: names of tools that the agent lists itself."""
         fields = view.describe(args, direct=direct)
-        return BridgeAnswer(value=fields, fields=fields, described=tuple(fields["tools"]))
+        described = tuple(fields["tools"])
+        if words := self._introduced(view, described):
+            fields = fields | {"instructions": words}
+        return BridgeAnswer(value=fields, fields=fields, described=described)
+
+    def _introduced(self, view: View, names: Iterable[str]) -> dict[str, str]:
+        """Server → its own words on how to use it; of each once, and again where they are others."""
+        told: dict[str, str] = self.__dict__.setdefault("_told", {})
+        words = view.instructions_of(names) if view.dialect.shows_near else {}
+        new = {server: said for server, said in words.items() if told.get(server) != said}
+        told |= new
+        return new
 
     def check_name(self, view: View, name: str, known: Collection[str]) -> None:
         """Raises TOOL_NOT_FOUND in the dialect's words for a name that means no tool of the view; those left

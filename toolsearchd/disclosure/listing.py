@@ -27,6 +27,7 @@ class ListedServer(msgspec.Struct, frozen=True, weakref=True, cache_hash=True):
     tools: tuple[tuple[str, str], ...]
     tool_count: int
     reason: str = ""
+    about: str = ""  # the first of the server's own words on how to use it; not in the reference's forms
 
     @property
     def full(self) -> str:
@@ -56,10 +57,10 @@ class Listing(msgspec.Struct, frozen=True):
 NO_LISTING = Listing("", "none", 0)
 
 
-def listed(label: str, tools: Iterable[tuple[str, str]]) -> ListedServer:
+def listed(label: str, tools: Iterable[tuple[str, str]], about: str = "") -> ListedServer:
     """A server that is up, with its tools in any order."""
     ordered = tuple(sorted(tools))
-    return ListedServer(label, ordered, len(ordered))
+    return ListedServer(label, ordered, len(ordered), about=about)
 
 
 def unavailable(label: str, tool_count: int, reason: str) -> ListedServer:

@@ -111,6 +111,7 @@ def _blocks_of(server: ListedServer) -> tuple[Block, ...]:
     count = len(names)
     title = f"{server.label} ({_counted(count, 'tool')})"
     head = f"{server.label} tools ({count}):\n"
+    about = (f"({server.about})\n",) if server.about else ()
     lines = (f"- {name}: {short}\n" if short else f"- {name}\n" for name, short in server.tools)
     row = [f" {name}," for name in names]
     row[0], row[-1] = row[0][1:], f"{row[-1][:-1]}\n"
@@ -120,7 +121,7 @@ def _blocks_of(server: ListedServer) -> tuple[Block, ...]:
     worth = math.log2(1 + count)
     described = sum(1 for _, short in server.tools if short) / count
     return (
-        Block("full", (head, *lines), worth * (_NAMES + _DESCRIPTIONS * described)),
+        Block("full", (head, *about, *lines), worth * (_NAMES + _DESCRIPTIONS * described)),
         Block("names", (head, *row), worth * _NAMES),
         Block("families", (f"{title}: {_families(names)}\n",), worth * _FAMILIES),
         Block("line", (f"{title}\n",), 0.0),

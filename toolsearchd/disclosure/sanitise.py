@@ -155,7 +155,7 @@ def excerpt(text: str, chars: int) -> str:
     return shown if len(shown) > chars or len(looked_at) == len(text) else shown + "…"
 
 
-def short_description(text: str) -> str:
+def short_description(text: str, most: int = SHORT_CHARS) -> str:
     """The first sentence, at most 60 characters, cut at a word (the reference's rule for listings)."""
     text = plain_line(text[:_LOOKED_AT_CHARS])
     for end in _SENTENCE_END.finditer(text):
@@ -163,9 +163,9 @@ def short_description(text: str) -> str:
             continue
         text = text[: end.end()]
         break
-    if len(text) <= SHORT_CHARS:
+    if len(text) <= most:
         return text
-    cut = text[:SHORT_CHARS]
+    cut = text[:most]
     if " " in cut:
         cut = cut[: cut.rindex(" ")]
     return cut.rstrip(",;: ") + "…"

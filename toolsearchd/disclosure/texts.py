@@ -12,6 +12,7 @@ import msgspec
 
 from toolsearchd.catalog.model import Definition, Tool
 from toolsearchd.disclosure.listing import ListedServer
+from toolsearchd.disclosure.provider_form import for_providers
 from toolsearchd.disclosure.sanitise import clean, clean_json, excerpt, plain_line, short_description
 
 DESCRIPTION_CHARS = 500  # of a description in a search reply
@@ -35,7 +36,7 @@ class _RequiredOnly(msgspec.Struct):
 class ToolTexts:
     def __init__(self) -> None:
         self._short: dict[str, str] = {}
-        self._listed: dict[Hashable, tuple[tuple[Tool, ...], ListedServer]] = {}
+        self._listed: dict[Hashable, tuple[tuple[Tool, ...], str, ListedServer]] = {}
         self._found: dict[str, FoundTool] = {}
         self._described: dict[str, dict[str, Any]] = {}
 
@@ -54,13 +55,14 @@ class ToolTexts:
             short = self._short[definition.digest] = short_description(definition.description)
         return short
 
-    def listed(self, key: Hashable, tools: tuple[Tool, ...]) -> ListedServer | None:
-        """A server's part of a listing, if the last one under the key was made of these tools."""
+    def listed(self, key: Hashable, tools: tuple[Tool, ...], words: str) -> ListedServer | None:
+        """A server's part of a listing, if the last one under the key was made of these tools and these
+        words of the server."""
         known = self._listed.get(key)
-        return known[1] if known is not None and known[0] == tools else None
+        return known[2] if known is not None and known[:2] == (tools, words) else None
 
-    def keep_listed(self, key: Hashable, tools: tuple[Tool, ...], part: ListedServer) -> None:
-        self._listed[key] = (tools, part)
+    def keep_listed(self, key: Hashable, tools: tuple[Tool, ...], words: str, part: ListedServer) -> None:
+        self._listed[key] = (tools, words, part)
 
     def found(self, definition: Definition) -> FoundTool:
         """Its beginning and its required parameters, for a search reply."""
@@ -78,7 +80,7 @@ class ToolTexts:
         if described is None:
             described = self._described[definition.digest] = {
                 "description": clean(definition.description),
-                "parameters": clean_json(msgspec.json.decode(definition.input_schema)),
+                "parameters": clean_json(for_providers(msgspec.json.decode(definition.input_schema))),
             }
         return described
 
@@ -97,14 +99,13 @@ class OwnTexts(ToolTexts):
     def short(self, definition: Definition) -> str:
         return super().short(definition) if self._is_own(definition) else self._shared.short(definition)
 
-    def listed(self, key: Hashable, tools: tuple[Tool, ...]) -> ListedServer | None:
-        return super().listed(key, tools) if _are_own(tools) else self._shared.listed(key, tools)
+    def listed(self, key: Hashable, tools: tuple[Tool, ...], words: str) -> ListedServer | None:
+        owner = super() if _are_own(tools) else self._shared
+        return owner.listed(key, tools, words)
 
-    def keep_listed(self, key: Hashable, tools: tuple[Tool, ...], part: ListedServer) -> None:
-        if _are_own(tools):
-            super().keep_listed(key, tools, part)
-        else:
-            self._shared.keep_listed(key, tools, part)
+    def keep_listed(self, key: Hashable, tools: tuple[Tool, ...], words: str, part: ListedServer) -> None:
+        owner = super() if _are_own(tools) else self._shared
+        owner.keep_listed(key, tools, words, part)
 
     def found(self, definition: Definition) -> FoundTool:
         return super().found(definition) if self._is_own(definition) else self._shared.found(definition)

@@ -6,7 +6,7 @@ computed before it is asked for, and nothing twice; a new snapshot means a new v
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any
@@ -23,11 +23,11 @@ from toolsearchd.disclosure.budget import listing_budget
 from toolsearchd.disclosure.history import SearchHistory
 from toolsearchd.disclosure.listing_steps import Count
 from toolsearchd.disclosure.names import Names
-from toolsearchd.disclosure.sanitise import clipped, plain_line
+from toolsearchd.disclosure.sanitise import clean, clipped, plain_line
 from toolsearchd.disclosure.seen import Manner, Seen
 from toolsearchd.disclosure.texts import ToolTexts
 from toolsearchd.disclosure.tiers import fit_tokens, no_bridge_because, threshold_tokens, tier_of
-from toolsearchd.disclosure.view_listing import ViewListing
+from toolsearchd.disclosure.view_listing import ViewListing, label_of
 from toolsearchd.disclosure.view_replies import ViewReplies
 from toolsearchd.disclosure.view_schemas import ViewSchemas
 from toolsearchd.errors import ToolsearchdError
@@ -207,6 +207,12 @@ class View:
     def describe(self, args: Mapping[str, Any], *, direct: Collection[str] = ()) -> dict[str, Any]:
         """The reply's fields; `direct`: names the agent lists itself. Raises BAD_ARGUMENTS or TOO_MANY."""
         return self._replies.describe(args, direct)
+
+    def instructions_of(self, names: Iterable[str]) -> dict[str, str]:
+        """The servers of these tools that say how to use them, by label → their words, clean."""
+        servers = {tool.server for name in names if (tool := self.tool_named(name)) is not None}
+        sources = (source for source in self.seen.snapshot.sources if source.name in servers)
+        return {label_of(self.seen, one): clean(one.instructions) for one in sources if one.instructions}
 
     # --- assemble -------------------------------------------------------------------------------------
 

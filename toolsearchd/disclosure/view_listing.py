@@ -12,11 +12,12 @@ from functools import cached_property
 from toolsearchd.catalog.model import Source, Tool
 from toolsearchd.disclosure.listing import HEADER, ListedServer, Listing, listed, render, unavailable
 from toolsearchd.disclosure.listing_steps import Count, ListingPlan, forms_of, units_to_count
-from toolsearchd.disclosure.sanitise import clipped, plain_line, without_paths
+from toolsearchd.disclosure.sanitise import clipped, plain_line, short_description, without_paths
 from toolsearchd.disclosure.seen import Seen
 from toolsearchd.disclosure.tokens import chars4_of
 
 REASON_CHARS = 200
+ABOUT_CHARS = 120
 
 
 class ViewListing:
@@ -81,14 +82,14 @@ class ViewListing:
             part = unavailable(label, source.declared_tools, reason_of(source))
         elif tools:
             key = (seen.dialect.name, seen.grant, source.name)
-            part = self._texts.listed(key, tools)
+            part = self._texts.listed(key, tools, source.instructions)
             if part is None:
                 pairs = []
                 for tool in tools:
                     pairs.append((seen.name_of(tool), self._texts.short(tool.definition)))
                     yield
-                part = listed(label, pairs)
-                self._texts.keep_listed(key, tools, part)
+                part = listed(label, pairs, about_of(source))
+                self._texts.keep_listed(key, tools, source.instructions, part)
         self._parts[source.name] = part
 
     def _tools(self, source: Source) -> tuple[Tool, ...]:
@@ -98,6 +99,11 @@ class ViewListing:
         docs = seen.snapshot.docs_of[source.name] & seen.mask
         found = (tool for doc in docs if (tool := tools[doc]) is not None)
         return tuple(tool for tool in found if tool.public_name not in pinned) if pinned else tuple(found)
+
+
+def about_of(source: Source) -> str:
+    """The first sentence of the server's own words on how to use it; at most `ABOUT_CHARS`."""
+    return short_description(source.instructions, ABOUT_CHARS)
 
 
 def label_of(seen: Seen, source: Source) -> str:

@@ -14,13 +14,19 @@ from urllib.parse import unquote
 
 import msgspec
 
+from toolsearchd.dispatch.schema_words import (
+    CHILD_MAPS,
+    STORES,
+    fold_nullable,
+    fold_old_words,
+    why_nothing_fits,
+)
 from toolsearchd.errors import Code
 from toolsearchd.limits import Limits
 
 IN_PLACE_LISTS = ("allOf", "anyOf", "oneOf")
 IN_PLACE = ("not", "if", "then", "else")
 IN_PLACE_MAPS = ("dependentSchemas", "dependencies")  # the latter up to draft 7, where lists may stand in it
-CHILD_MAPS = ("properties", "patternProperties")
 CHILDREN = (
     "additionalProperties",
     "additionalItems",
@@ -31,7 +37,6 @@ CHILDREN = (
     "unevaluatedProperties",
 )
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
-_STORES = ("$defs", "definitions")
 
 _MAX_REF_HOPS = 64  # references and combinators in place, one inside the other, at one spot of the arguments
 _MAX_PATTERNS = 200  # compiling one costs up to 10 ms
@@ -83,7 +88,7 @@ def subschemas(node: dict[str, Any]) -> Iterator[Any]:
     for key in IN_PLACE_LISTS:
         yield from _listed(node.get(key))
     yield from _listed(node.get("prefixItems"))
-    for key in IN_PLACE_MAPS + CHILD_MAPS + _STORES:
+    for key in IN_PLACE_MAPS + CHILD_MAPS + STORES:
         below = node.get(key)
         if isinstance(below, dict):
             yield from below.values()
@@ -167,7 +172,10 @@ class _Reader:
         dialect = self._take_dialect()
         nodes = self._nodes()
         for node in nodes:
-            _fold_nullable(node)
+            fold_nullable(node)
+            fold_old_words(node, dialect)
+        if why := why_nothing_fits(self._root, nodes):
+            raise _Fault(why)
         widest = (_longest(nodes, "required"), _longest(nodes, "enum"))
         schema = Schema(
             root=self._root, dialect=dialect, targets=self._targets, combines=self._combines, widest=widest
@@ -333,30 +341,3 @@ def is_backtracking(pattern: Any) -> bool:
 @lru_cache(maxsize=_MAX_PATTERNS)  # one pattern is asked about for each text that it is to judge
 def _backtracks(pattern: str) -> bool:
     return _BACKTRACKING.search(pattern) is not None
-
-
-def _fold_nullable(node: dict[str, Any]) -> None:
-    """`nullable: true` (OpenAPI 3.0) becomes `null` in the type list, or an alternative; in place.
-
-    Literals (`enum`, `const`, `default`, `examples`) are in no schema position and stay as they are. In
-    drafts 6 and 7 the validator would decode texts by `contentEncoding`; here it is an annotation.
-    """
-    node.pop("contentEncoding", None)
-    node.pop("contentMediaType", None)
-    if node.get("nullable") is not True:
-        return
-    del node["nullable"]
-    kind = node.get("type")
-    if isinstance(kind, str):
-        if kind != "null":
-            node["type"] = [kind, "null"]
-    elif isinstance(kind, list):
-        if "null" not in kind:
-            node["type"] = [*kind, "null"]
-    elif node:
-        inner = dict(node)
-        kept = {
-            key: inner.pop(key) for key in _STORES if key in inner
-        }  # pointers into them must still lead there
-        node.clear()
-        node.update(kept, anyOf=[inner, {"type": "null"}])

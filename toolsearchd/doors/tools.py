@@ -13,6 +13,7 @@ import msgspec
 
 from toolsearchd.catalog.model import Definition, Tool
 from toolsearchd.catalog.naming import door_name
+from toolsearchd.disclosure.provider_form import for_providers
 from toolsearchd.disclosure.sanitise import clean, clean_json, clean_line
 
 # Claude Code defers the tools of MCP servers behind a search of its own; the three that search here must
@@ -97,7 +98,7 @@ def _direct(tool: Tool) -> dict[str, Any]:
     listed: dict[str, Any] = {
         "name": door_name(tool.server, tool.name),
         "description": clean(definition.description),
-        "inputSchema": clean_json(msgspec.json.decode(definition.input_schema)),
+        "inputSchema": clean_json(for_providers(msgspec.json.decode(definition.input_schema))),
     }
     if definition.title:
         listed["title"] = clean_line(definition.title)

@@ -18,7 +18,7 @@ from toolsearchd.index.document import Analysis, IndexDocument
 from toolsearchd.index.fields import FIELDS, NAMES
 from toolsearchd.index.lexicon import default_lexicon
 
-VERSION = 1  # raise when any analyzer's terms change for the same text
+VERSION = 2  # raise when any analyzer's terms change for the same text
 
 KEPT_STEMS = 1 << 16  # 100,000 real tools hold about 60,000 distinct words
 

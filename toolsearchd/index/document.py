@@ -20,6 +20,7 @@ class IndexDocument(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_de
     parameters: tuple[tuple[str, str], ...] = ()  # top level: (name, description)
     nested: tuple[tuple[str, str], ...] = ()  # properties below the top level
     aliases: tuple[str, ...] = ()  # the user's own words for it
+    instructions: str = ""  # its server's words on how to use it
     kind: str = "mcp"
 
 

@@ -110,6 +110,10 @@ class Connection:
         said = self.session.server_capabilities
         return frozenset(said.model_dump(exclude_none=True)) if said else frozenset()
 
+    @property
+    def instructions(self) -> str:
+        return self.session.instructions or ""  # clipped when it came
+
     async def list_tools(self, *, timeout_s: float) -> ServerListing:
         """All pages within `timeout_s`, or an error: never a partial list, but where it is too long, and then
         it says so. Raises `ToolsearchdError`."""
@@ -123,7 +127,7 @@ class Connection:
                         await trio.lowlevel.checkpoint()
                 cursor = check.turn(after)
                 if cursor is None:
-                    return check.listing()
+                    return msgspec.structs.replace(check.listing(), instructions=self.instructions)
         raise ToolsearchdError(
             "INDETERMINATE", f"its tools were not all listed within {timeout_s:g} s ({check.seen} by then)"
         )

@@ -62,7 +62,11 @@ class Fleet:
         known: Iterable[Source] = (),
     ) -> None:
         """`known`: sources of an earlier run, whose tools stand until their servers come up."""
-        self._known = {source.spec_digest: listed_by(source) for source in known if source.spec_digest}
+        self._known = {
+            source.spec_digest: ServerListing(listed_by(source), instructions=source.instructions)
+            for source in known
+            if source.spec_digest
+        }
         self._limits = limits
         self._environ = dict(environ)
         self._passed = passed
@@ -106,7 +110,8 @@ class Fleet:
 
     def _expected(self, spec: ServerSpec) -> Source:
         """Of a server that nothing was done about yet."""
-        known = sift(self._known.get(spec.digest, ()) if spec.enabled and not spec.idle else (), spec)
+        listing = self._known.get(spec.digest) if spec.enabled and not spec.idle else None
+        known = sift(listing.definitions if listing else (), spec)
         return Source(
             name=spec.name,
             state="starting",
@@ -114,6 +119,7 @@ class Fleet:
             stale=bool(known.kept),
             definitions=known.kept,
             withheld=known.withheld,
+            instructions=listing.instructions if listing else "",
             declared_tools=len(known.kept),
             project=spec.project,
             pins=spec.pins,
@@ -293,7 +299,7 @@ class Fleet:
             environment=self._environment_of,
             start_slots=self._start_slots,
             publish=self._publish,
-            known=ServerListing(self._known.pop(spec.digest, ())),
+            known=self._known.pop(spec.digest, ServerListing()),
             on_told=lambda *told: self.on_told(*told),
         )
         return _Member(spec, upstream, None)

@@ -1,4 +1,4 @@
-"""What a server says of itself at the handshake, cut to what is used of it: a line of each.
+"""What a server says of itself at the handshake, cut to what is used of it.
 
 Imports the SDK: to be imported after `load_sdk`.
 """
@@ -16,6 +16,7 @@ def lean_initialize(result: InitializeResult, limits: Limits) -> InitializeResul
         protocol_version=result.protocol_version,
         capabilities=result.capabilities,
         server_info=lean_info(result.server_info, limits),
+        instructions=_lean_instructions(result.instructions, limits),
     )
 
 
@@ -23,10 +24,14 @@ def lean_discover(result: DiscoverResult, version: str, limits: Limits) -> Disco
     """`version`: the one that was agreed on."""
     lean = {
         "supported_versions": [version],
-        "instructions": None,
+        "instructions": _lean_instructions(result.instructions, limits),
         "meta": None,
     }
     return result.model_copy(update=lean)
+
+
+def _lean_instructions(words: str | None, limits: Limits) -> str | None:
+    return clipped(words, limits.instructions_chars) if words else None
 
 
 def lean_info(info: Implementation, limits: Limits) -> Implementation:

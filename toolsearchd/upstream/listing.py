@@ -27,6 +27,7 @@ class ServerListing(msgspec.Struct, frozen=True):
     rejected: tuple[str, ...] = ()
     truncated: int = 0
     mended: tuple[str, ...] = ()  # tools that held what no text or number is, and what became of it
+    instructions: str = ""  # what the server said at the handshake of how to use it
     cut: str = ""  # why pages of it were not asked for; empty: all were read
 
     @property

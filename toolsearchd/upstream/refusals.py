@@ -35,7 +35,7 @@ _SESSION_ENDED = re.compile(
 )
 
 
-class Refusal(msgspec.Struct, frozen=True):
+class HttpRefusal(msgspec.Struct, frozen=True):
     """Of one request. `words`: the status, a hint, and what the server says itself."""
 
     status: int
@@ -46,7 +46,7 @@ class Refusal(msgspec.Struct, frozen=True):
 
 def refusal_of(
     status: int, phrase: str, body: bytes, *, in_session: bool, retry_after: str = "", now: float = 0.0
-) -> Refusal | None:
+) -> HttpRefusal | None:
     """None where the body has more to say than the status: a JSON-RPC error, which is an answer.
 
     `now`: seconds since the epoch, to read a date in `retry_after`.
@@ -56,11 +56,11 @@ def refusal_of(
     said = _words_in(body, error)
     told = f"it answered {status} {phrase}".rstrip()
     if in_session and _ends_session(status, code, said):
-        return Refusal(status, f"{told}: the session has ended", session_ended=True)
+        return HttpRefusal(status, f"{told}: the session has ended", session_ended=True)
     if status in (401, 403, 429) or status >= 500 or error is None:
         told += f": {HINTS[status]}" if status in HINTS else ""
         told += f"; it says: {said}" if said else ""
-        return Refusal(status, told, retry_after_s=_seconds(retry_after, now))
+        return HttpRefusal(status, told, retry_after_s=_seconds(retry_after, now))
     return None
 
 

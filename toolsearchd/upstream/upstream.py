@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import trio
 
-from toolsearchd.catalog.model import Definition, Source, SourceState
+from toolsearchd.catalog.model import Source, SourceState
 from toolsearchd.config.model import ServerSpec
 from toolsearchd.config.secret_values import secrets_of
 from toolsearchd.disclosure.sanitise import plain_line, without_paths
@@ -108,9 +108,9 @@ class Upstream:
     # --- what others see ----------------------------------------------------------------------------
 
     @property
-    def listed(self) -> tuple[Definition, ...]:
+    def listed(self) -> ServerListing:
         """All that it listed last, what its entry's filters keep back too."""
-        return self._kept.listing.definitions
+        return self._kept.listing
 
     def source(self) -> Source:
         # A server that is coming back keeps its tools listed: a catalog that flaps breaks prompt caches.
@@ -123,6 +123,7 @@ class Upstream:
             stale=listed and not self._ever_ready,
             definitions=kept if listed else (),
             withheld=withheld if listed else (),
+            instructions=listing.instructions if listed else "",
             declared_tools=len(kept),
             truncated=listing.truncated,
             rejected=listing.rejected,

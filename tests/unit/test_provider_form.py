@@ -1,0 +1,156 @@
+"""A definition as providers take it: the same object where nothing has to change."""
+
+import copy
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolsearchd.disclosure.provider_form import for_providers
+from toolsearchd.dispatch.check import plan
+from toolsearchd.limits import Limits
+
+A, B = {"type": "string"}, {"type": "integer"}
+
+
+LIST = {"type": "array", "items": A}
+
+
+def objects(properties=None, **more):
+    return {"type": "object"} | ({} if properties is None else {"properties": properties}) | more
+
+
+def wanting(*names, **properties):
+    return {"required": list(names)} | ({"properties": properties} if properties else {})
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        objects(),
+        objects({"a": A}, required=["a"], additionalProperties=False),
+        objects({"a": {"anyOf": [A, B]}, "l": LIST}) | {"$schema": "x"},
+        objects({"a": {"type": "number", "exclusiveMinimum": 0}}),
+    ],
+)
+def test_what_is_well_is_the_same_object(schema):
+    assert for_providers(schema) is schema
+
+
+@pytest.mark.parametrize(
+    ("schema", "shown"),
+    [
+        (objects([], required=[]), objects({}, required=[])),
+        ({"properties": {"a": A}}, objects({"a": A})),
+        ({}, objects({})),
+        ({"type": ["object", "null"]}, objects({})),
+        ({"type": "string", "description": "the title"}, objects({}, description="the title")),
+        (objects({"a": objects([])}), objects({"a": objects({})})),
+        (
+            objects({"a": {"type": "number", "minimum": 0, "exclusiveMinimum": True}}),
+            objects({"a": {"type": "number", "exclusiveMinimum": 0}}),
+        ),
+        (
+            objects({"a": {"type": "number", "maximum": 9, "exclusiveMaximum": False}}),
+            objects({"a": {"type": "number", "maximum": 9}}),
+        ),
+        (objects({"a": {"type": "array"}}), objects({"a": {"type": "array", "items": {}}})),
+        (objects(required=True), objects()),
+        (
+            objects({"a": A, "b": B}, anyOf=[wanting("a"), wanting("b")]),
+            objects({"a": A, "b": B}, description="Give a, or b."),
+        ),
+        (
+            {"description": "Find.", "oneOf": [wanting("k", "a", k=A, a=A), wanting("k", "b", k=B, b=B)]},
+            objects(
+                {"k": {"anyOf": [A, B]}, "a": A, "b": B}, required=["k"], description="Find. Give a, or b."
+            ),
+        ),
+        (
+            {"allOf": [wanting("a", a=A), wanting("b", b=B)]},
+            objects({"a": A, "b": B}, required=["a", "b"]),
+        ),
+        (
+            {"$ref": "#/$defs/X", "$defs": {"X": objects({"a": A})}},
+            objects({"a": A}) | {"$defs": {"X": objects({"a": A})}},
+        ),
+        ({"$ref": "#/nowhere"}, objects({})),
+    ],
+)
+def test_shown(schema, shown):
+    before = copy.deepcopy(schema)
+    assert for_providers(schema) == shown
+    assert schema == before
+    assert for_providers(shown) is shown
+
+
+KEYS = st.sampled_from(
+    [
+        *(
+            "type",
+            "properties",
+            "required",
+            "anyOf",
+            "oneOf",
+            "allOf",
+            "items",
+            "enum",
+            "not",
+            "$ref",
+            "$defs",
+        ),
+        *("exclusiveMinimum", "minimum", "description", "a"),
+    ]
+)
+SCALARS = st.sampled_from([True, False, None, 0, 3, "object", "array", "string", "#/$defs/a", "#/a"])
+JSON = st.recursive(
+    SCALARS,
+    lambda below: st.lists(below, max_size=3) | st.dictionaries(KEYS, below, max_size=4),
+    max_leaves=30,
+)
+
+
+@given(st.dictionaries(KEYS, JSON, max_size=6))
+def test_whatever_a_server_writes_is_shown_as_an_object_and_twice_is_once(schema):
+    before = json.dumps(schema)
+    shown = for_providers(schema)
+    assert json.dumps(schema) == before
+    assert shown["type"] == "object"
+    assert isinstance(shown.get("properties", {}), dict)
+    assert isinstance(shown.get("required", []), list)
+    assert not shown.keys() & {"anyOf", "oneOf", "allOf", "not", "enum", "$ref"}
+    assert for_providers(shown) == shown
+
+
+@pytest.mark.parametrize(
+    ("schema", "reason"),
+    [
+        ({"type": "string", "description": "the title"}, "takes string, and arguments are an object"),
+        ({"type": ["array", "null"]}, "takes array or null"),
+        ({"type": "object", "properties": {"a": {"type": "string", "enum": [1, 2]}}}, "wants string"),
+        ({"type": "object", "properties": {"a": {"type": "integer", "enum": ["1"]}}}, "wants integer"),
+        ({"type": "object", "properties": {"a": {"type": "string", "const": 5}}}, "wants string"),
+        ({"type": "object", "properties": {"a": {"enum": []}}}, "enum without a value"),
+    ],
+)
+def test_a_schema_that_nothing_fits_says_so_and_judges_nothing(schema, reason):
+    assert reason in plan(json.dumps(schema).encode(), Limits()).fault
+
+
+@pytest.mark.parametrize(
+    ("schema", "fits", "fails"),
+    [
+        ({"properties": {"a": {"minimum": 0, "exclusiveMinimum": True}}}, {"a": 1}, {"a": 0}),
+        ({"properties": {"a": {"minimum": 0, "exclusiveMinimum": False}}}, {"a": 0}, {"a": -1}),
+        ({"properties": [], "required": ["b"]}, {"b": 1}, {}),
+        ({"properties": {"a": {"type": ["string", "null"], "enum": ["x", None]}}}, {"a": None}, {"a": "y"}),
+        ({"properties": {"a": {"type": "integer", "enum": ["1", 2]}}}, {"a": 2}, {"a": 3}),
+        ({"anyOf": [{"required": ["a"]}, {"required": ["b"]}]}, {"b": 1}, {"c": 1}),
+    ],
+)
+def test_it_is_judged_as_it_was_written(schema, fits, fails):
+    found = plan(json.dumps({"type": "object"} | schema).encode(), Limits())
+    assert found.fault == ""
+    assert found.validator.accepts(fits)
+    assert not found.validator.accepts(fails)
