@@ -15,11 +15,13 @@ import msgspec
 import numpy as np
 
 from toolsearchd.catalog.model import OPEN_SCHEMA, Definition
+from toolsearchd.catalog.moments import mask_moments
 from toolsearchd.limits import Limits
 
 NAME_CHARS = 64 * 1024  # a 10 kB name is shortened for models; nothing real comes near this
 DEEP_KEY = b'"x-toolsearchd-cut"'
 DEEP_MARK = b"{" + DEEP_KEY + b":true}"  # stands where `clip_depth` took a subtree out
+_DEFAULT_TEXT = b'"default":"'
 ENVELOPE_DEPTH = 8  # levels of a tools/list answer around a tool's own schema
 
 # One that never ends goes to the end of the text: else each quote in it would begin another search.
@@ -92,14 +94,13 @@ def decode_definition(raw: bytes | msgspec.Raw, limits: Limits) -> Definition:
 
 
 def digest_of(text: dict[str, str], input_schema: bytes, output_schema: bytes, hints: Any) -> str:
-    """Digest over everything a model or a validator sees. Key order and white space do not matter."""
+    """Digest over everything a model or a validator sees. Key order and white space do not matter, nor which
+    date or time a default is: several servers write that of their start."""
+    schemas = [msgspec.json.decode(schema) if schema else None for schema in (input_schema, output_schema)]
+    if _DEFAULT_TEXT in input_schema or _DEFAULT_TEXT in output_schema:
+        mask_moments({"prefixItems": schemas})
     canonical = msgspec.json.encode(
-        [
-            text,
-            msgspec.json.decode(input_schema),
-            msgspec.json.decode(output_schema) if output_schema else None,
-            hints,
-        ],
+        [text, *schemas, hints],
         order="sorted",
     )
     return blake2b(canonical, digest_size=16).hexdigest()
