@@ -105,10 +105,12 @@ async def test_a_client_that_cuts_gets_the_listing_where_it_shows():
 async def test_direct_tools_keep_all_that_their_server_says():
     fields = {
         "title": "Echo",
-        "description": "says it again",
+        "description": "\n  says\tit again\n\n\n\nand again:\n\n  é ",
         "inputSchema": {"type": "object", "properties": {"a": {"default": None, "type": ["null", "string"]}}},
         "outputSchema": {"type": "object", "properties": {"b": {}}},
         "annotations": {"readOnlyHint": True, "title": "E"},
+        "icons": [{"src": "data:image/png;base64,aGk=", "sizes": ["48x48"]}],
+        "_meta": {"ui": {"resourceUri": "ui://srv/a"}, "com.example/lines": "a\n\n\nb", "none": None},
     }
     tool = make_tool("srv", "echo", **fields)
     async with open_door(Catalog({tool: echo}, direct=True)) as peer:
@@ -131,15 +133,14 @@ async def test_schemas_stand_there_byte_for_byte():
             assert json.dumps(listed[part]) == json.dumps(schema)
 
 
-@pytest.mark.parametrize("extra", [{"outputSchema": {"type": "array"}}, {"annotations": {"readOnlyHint": 7}}])
-async def test_a_definition_that_a_revision_refuses_costs_only_what_is_refused(extra):
-    plain = {"title": "Odd", "description": "odd", "inputSchema": {"type": "object", "required": ["a"]}}
-    odd = make_tool("srv", "odd", **plain, **extra)
+async def test_a_definition_that_a_revision_refuses_costs_only_its_own_extras():
+    kept = {"title": "Odd", "inputSchema": {"type": "object", "required": ["a"]}, "_meta": {"a": 1}}
+    odd = make_tool("srv", "odd", description="odd", outputSchema={"type": "array"}, icons=["x"], **kept)
     async with open_door(Catalog({odd: echo, ECHO: echo}, direct=True)) as peer:
         await peer.initialize()
         tools = (await peer.answer(1, "tools/list"))["tools"]
         assert [tool["name"] for tool in tools] == ["srv__odd", "srv__echo"]
-        assert tools[0] == {"name": "srv__odd"} | plain
+        assert tools[0] == {"name": "srv__odd", "description": "odd"} | kept
 
 
 async def test_a_list_too_long_for_an_answer_is_paged():

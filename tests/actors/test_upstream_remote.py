@@ -1,5 +1,6 @@
 """Servers over HTTP: Streamable HTTP in both forms of answer, and the legacy transport with SSE."""
 
+import json
 import subprocess
 import sys
 
@@ -171,3 +172,26 @@ async def test_a_session_that_the_server_ended_is_opened_again(nursery, serve):
     assert text(await world.call("remote", text="two")) == "two"
     assert world.status("remote")["restarts"] == 1
     assert world.status("remote")["last_error"] == ""
+
+
+async def test_marked_arguments_go_into_headers_and_tools_whose_marks_are_invalid_are_left_out(
+    nursery, serve
+):
+    world = await World(serve("modern").spec(protocol="2026-07-28")).start(nursery)
+    status = await world.reach("remote", "ready", "failed")
+    assert world.tools("remote") == ["echo", "nested", "plain"]
+    assert [line.partition(":")[0] for line in status["left_out"]] == [
+        "no_token",
+        "empty",
+        "number",
+        "in_a_list",
+    ]
+    assert "two words" in status["left_out"][0]
+    for tool, arguments, headers in (
+        ("echo", {"text": "hi"}, {"mcp-param-text": "hi"}),
+        ("echo", {"text": "ü"}, {"mcp-param-text": "=?base64?w7w=?="}),
+        ("echo", {}, {}),
+        ("nested", {"at": {"region": "eu"}}, {"mcp-param-region": "eu"}),
+        ("plain", {"text": "hi"}, {}),
+    ):
+        assert json.loads(text(await world.call("remote", tool=tool, **arguments))) == headers

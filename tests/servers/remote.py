@@ -1,6 +1,7 @@
 """An MCP server over HTTP, standard library only: `remote.py MODE`. Prints its port, then serves for ever.
 
-Modes: `json` and `events` (Streamable HTTP, by the form of its answers), `legacy` (HTTP with SSE),
+Modes: `modern` (the 2026-07-28 revision: a call tells which `Mcp-Param-*` headers came),
+`json` and `events` (Streamable HTTP, by the form of its answers), `legacy` (HTTP with SSE),
 `login` (401 to everything), `forgets` (a session is good for one call).
 """
 
@@ -42,6 +43,44 @@ def answer_to(message):
         return json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": error}).encode()
     text = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}).encode()
     return text.replace(b'"@deep@"', DEEP).replace(b'"@nan@"', b"NaN")
+
+
+def parameter(at, **header):
+    return {"type": "object", "properties": {at: {"type": "string"} | header}}
+
+
+MARKED = [
+    {"name": "echo", "inputSchema": parameter("text", **{"x-mcp-header": "Text"})},
+    {
+        "name": "nested",
+        "inputSchema": {
+            "type": "object",
+            "properties": {"at": parameter("region", **{"x-mcp-header": "Region"})},
+        },
+    },
+    {"name": "plain", "inputSchema": parameter("text")},
+    {"name": "no_token", "inputSchema": parameter("text", **{"x-mcp-header": "two words"})},
+    {"name": "empty", "inputSchema": parameter("text", **{"x-mcp-header": ""})},
+    {"name": "number", "inputSchema": parameter("text", **{"x-mcp-header": "N", "type": "number"})},
+    {
+        "name": "in_a_list",
+        "inputSchema": {"type": "object", "items": {"x-mcp-header": "X", "type": "string"}},
+    },
+]
+
+
+def answer_modern(message, headers):
+    complete = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+    if message["method"] == "server/discover":
+        result = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
+    elif message["method"] == "tools/list":
+        result = {"tools": MARKED}
+    else:
+        params = {
+            name.lower(): value for name, value in headers.items() if name.lower().startswith("mcp-param-")
+        }
+        result = {"content": [{"type": "text", "text": json.dumps(params)}]}
+    return json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": complete | result}).encode()
 
 
 def called(arguments):
@@ -107,6 +146,8 @@ class Handler(BaseHTTPRequestHandler):
             return self.reply(404)
         if "id" not in message or "method" not in message:
             return self.reply(202)
+        if MODE == "modern":
+            return self.reply(200, answer_modern(message, self.headers))
         text = answer_to(message)
         if MODE == "legacy":
             sessions[self.path.partition("session_id=")[2]].put(text)

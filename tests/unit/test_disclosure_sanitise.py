@@ -3,10 +3,13 @@
 import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from toolsearchd.disclosure.sanitise import (
     clean,
     clean_json,
+    clean_shown,
     clipped,
     excerpt,
     plain_line,
@@ -36,7 +39,6 @@ GONE = {
     "joiner in plain letters": ("a\u200db", "ab"),
     "run of joiners": ("é\u200d\u200c\u200dé", "éé"),
     "selector on a letter": ("a\ufe0fb", "ab"),
-    "padding": (f"a{chr(10) * 12}b", "a\n\nb"),
 }
 
 
@@ -124,3 +126,18 @@ def test_a_model_sees_no_local_path(text, told):
 
 def test_a_known_path_may_hold_blanks():
     assert without_paths("/a b/c d/e can't be started", "/a b/c d/e") == "e can't be started"
+
+
+TELLING = st.characters(
+    categories=("L", "N", "P", "S", "Zs"), exclude_characters="\u115f\u1160\u3164\uffa0\u2800"
+)
+
+
+@given(st.text(TELLING | st.sampled_from("\n\t "), max_size=40))
+def test_a_text_with_nothing_to_clean_stays_byte_for_byte(text):
+    assert clean(text) == text
+
+
+def test_a_screen_shows_one_blank_line_at_a_stretch():
+    assert clean("a\n\n\n\nb") == "a\n\n\n\nb"
+    assert clean_shown("a\n\n\n\nb") == "a\n\nb"

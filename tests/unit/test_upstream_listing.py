@@ -1,6 +1,7 @@
 """A listing and its entry's filters: what is kept back is kept, and when they were edited does not matter."""
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -78,3 +79,25 @@ def test_a_list_over_the_limit_is_counted_whatever_the_filters_are():
     assert named(listing.definitions) == ["a", "b"]
     assert listing.truncated == 2
     assert listing.rejected == ("a: the name stands twice; the first counts",)
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"execution": {"taskSupport": "required"}}, "task augmentation"),
+        ({"execution": {"taskSupport": "optional"}}, ""),
+        ({"execution": "odd"}, ""),
+        ({"_meta": {"ui": {"visibility": ["app"]}}}, "own app"),
+        ({"_meta": {"ui": {"visibility": "app"}}}, "own app"),
+        ({"_meta": {"ui": {"visibility": ["app", "model"]}}}, ""),
+        ({"_meta": {"ui": {"resourceUri": "ui://x"}}}, ""),
+        ({"_meta": {"ui": None}}, ""),
+    ],
+)
+def test_tools_that_are_not_for_models_are_not_offered(more, words):
+    check = ListingCheck(LIMITS)
+    list(check.take([{"name": "t", "inputSchema": {"type": "object"}, **more}]))
+    listing = check.listing()
+    assert named(listing.definitions) == ([] if words else ["t"])
+    assert [words in line for line in listing.not_offered] == ([True] if words else [])
+    assert listing.rejected == ()

@@ -185,7 +185,7 @@ class SnapshotCompile:
             public = public_name_of(source, definition.name)
             digest = document_digest(source, definition.digest, aliases_for(source, definition.name))
             doc = by_name.get(definition.name, -1)
-            if doc < 0 or self._digests[doc] != digest:
+            if doc < 0 or self._digests[doc] != digest or not self._is_as_it_was(doc, definition):
                 holder = self._by_public.get(public)
                 if holder is not None and holder != doc and holder not in self._gone:
                     continue  # two pairs whose digests agree as well: the first keeps the name
@@ -201,6 +201,10 @@ class SnapshotCompile:
             yield
         self._gone |= before - docs
         self._docs_of[source.name] = docs
+
+    def _is_as_it_was(self, doc: int, definition: Definition) -> bool:
+        tool = self._tools[doc]
+        return tool is not None and tool.definition.identity == definition.identity
 
     def _all_documents(self) -> Iterator[tuple[int, str, Source, Definition]]:
         by_name = {source.name: source for source in self._sources}

@@ -42,6 +42,8 @@ class _Wire(msgspec.Struct):
     inputSchema: msgspec.Raw = msgspec.Raw()
     outputSchema: msgspec.Raw = msgspec.Raw()
     annotations: msgspec.Raw = msgspec.Raw()
+    icons: msgspec.Raw = msgspec.Raw()
+    meta: msgspec.Raw = msgspec.field(name="_meta", default=msgspec.Raw())
 
 
 _wire_decoder = msgspec.json.Decoder(_Wire)
@@ -89,6 +91,7 @@ def decode_definition(raw: bytes | msgspec.Raw, limits: Limits) -> Definition:
         read_only=_flag(hints.get("readOnlyHint")),
         destructive=_flag(hints.get("destructiveHint")),
         unvalidatable=unvalidatable,
+        extras=_extras(bytes(wire.meta), bytes(wire.icons)),
         digest=digest_of(text, input_schema, output_schema, hints),
     )
 
@@ -164,6 +167,14 @@ def _object_or_nothing(raw: bytes) -> bytes:
         return _compact(raw)
     except (msgspec.MsgspecError, RecursionError, UnicodeError):
         return b""
+
+
+def _extras(meta: bytes, icons: bytes) -> bytes:
+    """As far as they have MCP's types: an object, and a list of what there is."""
+    parts = [b'"_meta":' + meta] if meta[:1] == b"{" and DEEP_KEY not in meta else []
+    if icons[:1] == b"[" and DEEP_KEY not in icons:
+        parts.append(b'"icons":' + icons)
+    return _compact(b"{" + b",".join(parts) + b"}") if parts else b""
 
 
 def _compact(raw: bytes) -> bytes:

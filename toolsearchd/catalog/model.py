@@ -28,7 +28,13 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     read_only: bool | None = None  # readOnlyHint
     destructive: bool | None = None  # destructiveHint
     unvalidatable: str = ""  # why the input schema can't be used to validate; empty: it can
+    extras: bytes = b""  # JSON object of `_meta` and `icons` as they came, or empty: for clients, not models
     digest: str  # over everything above that a model or a validator sees
+
+    @property
+    def identity(self) -> tuple[str, bytes]:
+        """Equal where nobody sees a difference."""
+        return self.digest, self.extras
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from toolsearchd.disclosure.sanitise import clean, plain_line, visible
+from toolsearchd.disclosure.sanitise import clean_shown, plain_line, visible
 from toolsearchd.records import WireRecord
 
 _COLOURS = {
@@ -45,7 +45,7 @@ def _plain(document: Any) -> Any:
 
 def complain(text: str) -> None:
     """To stderr, made safe, with the program's name before it."""
-    print(f"toolsearchctl: {clean(text)}", file=sys.stderr)
+    print(f"toolsearchctl: {clean_shown(text)}", file=sys.stderr)
 
 
 def coloured(text: str, kind: str | None = None) -> str:
@@ -58,7 +58,7 @@ def coloured(text: str, kind: str | None = None) -> str:
 
 def say(text: str = "") -> None:
     """Text of our own, or of a server's, made safe."""
-    print(clean(text))
+    print(clean_shown(text))
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]], *, right: Collection[int] = ()) -> None:

@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from toolsearchd.disclosure.sanitise import Clean, clean, clean_json, clean_line, clean_result, clean_uri
+from toolsearchd.disclosure.sanitise import (
+    Clean,
+    clean_json,
+    clean_line,
+    clean_result,
+    clean_shown,
+    clean_uri,
+)
 from toolsearchd.errors import ToolsearchdError
 
 # MCP's fields that hold one line, or a URI; and those below which a server writes what it likes.
@@ -33,13 +40,13 @@ def clean_message(value: Any) -> Any:
 
 def clean_told(value: Any) -> Any:
     """A reply, an event or a record of the daemon's own: names in it are others'."""
-    return clean_json(value, clean, _TOLD)
+    return clean_json(value, clean_shown, _TOLD)
 
 
 def clean_error(error: ToolsearchdError) -> ToolsearchdError:
     """As it may be told: what somebody else wrote may stand in any of its words."""
     told = error.as_fields()
-    fields: dict[str, Any] = clean_json(told)
+    fields: dict[str, Any] = clean_json(told, clean_shown)
     if fields is told:
         return error
     return ToolsearchdError(fields.pop("code"), fields.pop("message"), **fields)

@@ -44,8 +44,7 @@ _ODD_ENDS = re.compile("\r(?!\n)|[\u2028\u2029]")  # a lone return has the next 
 _BREAKS = re.compile("[\t\n\r\x0b\x0c\u2028\u2029]+")
 _SUSPECT = re.compile(f"[{_INVISIBLES}{_JOINER}{_OTHER_LINE_ENDS}\r]")
 _NOT_SEEN_IN_URIS = re.compile(f"{_INVISIBLE.pattern}|{_JOINERS.pattern}|{_BREAKS.pattern}")
-_PADDING = re.compile(r"\n{9,}")  # pushes what follows out of sight; servers write up to three or four
-_PADDED = 9 * "\n"
+_PARAGRAPHS = re.compile(r"\n{3,}")
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)")
 _ABBREVIATION = re.compile(r"(?:^|[^\w])(?:e\.g|i\.e|etc)$", re.IGNORECASE)
 
@@ -71,13 +70,17 @@ def without_paths(text: str, *known: str) -> str:
 
 
 def clean(text: str) -> str:
-    """Text of several lines, without what hides or moves text; as it came where there is nothing of it."""
-    if _is_plain(text) and _PADDED not in text:
+    """Text of several lines, without what hides or moves text; all else of it as it is."""
+    if _is_plain(text):
         return text
     text = _INVISIBLE.sub("", _LINE_ENDS.sub("\n", _ESCAPES.sub("", text)))
-    if not text.isascii():
-        text = _JOINERS.sub(_joiner, text)
-    return _PADDING.sub("\n\n", text)
+    return text if text.isascii() else _JOINERS.sub(_joiner, text)
+
+
+def clean_shown(text: str) -> str:
+    """As `clean`, for a person's screen: at most one blank line at a stretch."""
+    text = clean(text)
+    return _PARAGRAPHS.sub("\n\n", text) if "\n\n\n" in text else text
 
 
 def clean_result(text: str) -> str:
@@ -151,7 +154,7 @@ def clipped(text: str, chars: int) -> str:
 def excerpt(text: str, chars: int) -> str:
     """The clean beginning of a text of any length: `chars` characters at most, and an ellipsis where cut."""
     looked_at = text[: max(_LOOKED_AT_CHARS, 4 * chars)]
-    shown = clipped(clean(looked_at), chars)
+    shown = clipped(clean_shown(looked_at), chars)
     return shown if len(shown) > chars or len(looked_at) == len(text) else shown + "…"
 
 

@@ -100,12 +100,15 @@ class OwnTexts(ToolTexts):
         return super().short(definition) if self._is_own(definition) else self._shared.short(definition)
 
     def listed(self, key: Hashable, tools: tuple[Tool, ...], words: str) -> ListedServer | None:
-        owner = super() if _are_own(tools) else self._shared
-        return owner.listed(key, tools, words)
+        if _are_own(tools):
+            return super().listed(key, tools, words)
+        return self._shared.listed(key, tools, words)
 
     def keep_listed(self, key: Hashable, tools: tuple[Tool, ...], words: str, part: ListedServer) -> None:
-        owner = super() if _are_own(tools) else self._shared
-        owner.keep_listed(key, tools, words, part)
+        if _are_own(tools):
+            super().keep_listed(key, tools, words, part)
+        else:
+            self._shared.keep_listed(key, tools, words, part)
 
     def found(self, definition: Definition) -> FoundTool:
         return super().found(definition) if self._is_own(definition) else self._shared.found(definition)

@@ -12,7 +12,7 @@ from mcp_types.methods import serialize_server_result
 from pydantic import ValidationError
 
 from toolsearchd.doors.offers import Kind
-from toolsearchd.doors.tools import forms_of
+from toolsearchd.doors.tools import open_tool
 from toolsearchd.errors import ToolsearchdError
 
 log = logging.getLogger(__name__)
@@ -22,20 +22,27 @@ _FRAME = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 
 
 def serialised_tool(tool: dict[str, Any], version: str) -> dict[str, Any]:
-    """The tool as the revision lists it, without those of its parts that the revision refuses."""
-    for least in forms_of(tool):
-        try:
-            result = serialize_server_result("tools/list", version, _FRAME | {"tools": [least]})
-            break
-        except ValidationError as error:
-            refusal = error
-    else:
-        raise refusal
+    """The tool as the revision lists it; a part that the revision refuses costs itself."""
+    carried = _carried_tool(tool, version)
+    if carried is None:
+        kept = open_tool(tool)
+        for key, part in tool.items():
+            if _carried_tool(kept | {key: part}, version) is not None:
+                kept[key] = part
+        carried = _carried_tool(kept, version)
+    assert carried is not None
+    return carried
+
+
+def _carried_tool(tool: dict[str, Any], version: str) -> dict[str, Any] | None:
+    try:
+        result = serialize_server_result("tools/list", version, _FRAME | {"tools": [tool]})
+    except ValidationError:
+        return None
     carried: dict[str, Any] = result["tools"][0]
-    for part in least.keys() & carried.keys() & {"inputSchema", "outputSchema"}:  # keys in the server's order
-        carried[part] = {key: carried[part][key] for key in least[part] if key in carried[part]} | carried[
-            part
-        ]
+    for part in tool.keys() & carried.keys() & {"inputSchema", "outputSchema"}:  # keys in the server's order
+        schema = carried[part]
+        carried[part] = {key: schema[key] for key in tool[part] if key in schema} | schema
     return carried
 
 

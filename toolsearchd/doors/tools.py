@@ -14,7 +14,7 @@ import msgspec
 from toolsearchd.catalog.model import Definition, Tool
 from toolsearchd.catalog.naming import door_name
 from toolsearchd.disclosure.provider_form import for_providers
-from toolsearchd.disclosure.sanitise import clean, clean_json, clean_line
+from toolsearchd.disclosure.sanitise import clean, clean_json, clean_line, clean_result
 
 # Claude Code defers the tools of MCP servers behind a search of its own; the three that search here must
 # not hide there too. The key stands in its MCP documentation; other clients ignore it.
@@ -81,16 +81,9 @@ def listed_tool(function: Mapping[str, Any], view: DoorView, verb: str | None) -
     return listed if verb is None else listed | _BRIDGE[verb] | {"_meta": ALWAYS_LOAD}
 
 
-def forms_of(tool: dict[str, Any]) -> Iterable[dict[str, Any]]:
-    """The tool with less and less that a protocol revision may refuse: it stays visible and callable."""
-    yield tool
-    for extra in ("outputSchema", "annotations"):
-        if extra in tool:
-            yield {key: value for key, value in tool.items() if key != extra}
-    kept = {key: tool[key] for key in ("name", "title", "description") if key in tool}
-    if "inputSchema" in tool:
-        yield kept | {"inputSchema": tool["inputSchema"]}
-    yield kept | {"inputSchema": {"type": "object"}}
+def open_tool(tool: Mapping[str, Any]) -> dict[str, Any]:
+    """What of the tool every protocol revision carries: it is visible and callable."""
+    return {"name": tool["name"], "inputSchema": {"type": "object"}}
 
 
 def _direct(tool: Tool) -> dict[str, Any]:
@@ -106,4 +99,6 @@ def _direct(tool: Tool) -> dict[str, Any]:
         listed["outputSchema"] = clean_json(msgspec.json.decode(definition.output_schema))
     if definition.annotations:
         listed["annotations"] = clean_json(msgspec.json.decode(definition.annotations), clean_line)
+    if definition.extras:
+        listed |= clean_json(msgspec.json.decode(definition.extras), clean_result)
     return listed

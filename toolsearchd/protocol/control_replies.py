@@ -120,6 +120,7 @@ class ServerStatus(WireRecord, frozen=True):
     queued: int | UnsetType = UNSET
     breaker_open_s: float | UnsetType = UNSET
     mend: str | UnsetType = UNSET  # of what it waits for
+    left_out: list[str] | UnsetType = UNSET  # tools that it lists and nobody is offered: "name: why"
     origins: list[EntryOrigin] | UnsetType = UNSET  # where they were asked for
 
 

@@ -149,9 +149,7 @@ class DescribeReply(Stamped, frozen=True):
     """In the daemon's own words, which Hermes' are too."""
 
     tools: dict[str, DescribedTool]
-    instructions: dict[str, str] | UnsetType = (
-        UNSET  # server → its own words, once a session
-    )
+    instructions: dict[str, str] | UnsetType = UNSET  # server → its own words, once a session
     not_found: list[str] | UnsetType = UNSET
     near: dict[str, list[str]] | UnsetType = UNSET  # of names that were not found
     errors: dict[str, str] | UnsetType = UNSET

@@ -33,12 +33,10 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from toolsearchd import __version__
-from toolsearchd.catalog.definition import json_depth
 from toolsearchd.config.model import ServerSpec
 from toolsearchd.disclosure.sanitise import clean, plain_line
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
-from toolsearchd.protocol.framing import ENCODING_ERRORS
 from toolsearchd.upstream.answers import (
     BAD_LINE_CODE,
     REFUSED_CODE,
@@ -52,7 +50,9 @@ from toolsearchd.upstream.handshake import usable_handshake
 from toolsearchd.upstream.introduction import lean_discover, lean_info, lean_initialize
 from toolsearchd.upstream.listing import ListingCheck, ServerListing
 from toolsearchd.upstream.lost import PERHAPS, LostError
+from toolsearchd.upstream.param_headers import ParamHeaders
 from toolsearchd.upstream.patience import Patience
+from toolsearchd.upstream.sendable import check_sendable
 from toolsearchd.values import representable
 
 OnProgress = Callable[[float, float | None, str | None], None]
@@ -70,7 +70,6 @@ _CREDENTIALS = (401, 403)
 _LATER = (429, 503)
 _LAST_ANSWERS_S = 2.0
 _FRESH_S = 10.0  # a connection this young had the newest credentials
-_SENT_DEPTH = 240  # the SDK's encoder gives up at 255 levels, a message's own included
 
 
 class Transport(Protocol):
@@ -117,7 +116,8 @@ class Connection:
     async def list_tools(self, *, timeout_s: float) -> ServerListing:
         """All pages within `timeout_s`, or an error: never a partial list, but where it is too long, and then
         it says so. Raises `ToolsearchdError`."""
-        check = ListingCheck(self._limits)
+        params = ParamHeaders() if self.protocol in MODERN_PROTOCOL_VERSIONS else None
+        check = ListingCheck(self._limits, params.refused) if params else ListingCheck(self._limits)
         with trio.move_on_after(timeout_s):
             cursor: str | float | None = None
             while True:
@@ -127,6 +127,8 @@ class Connection:
                         await trio.lowlevel.checkpoint()
                 cursor = check.turn(after)
                 if cursor is None:
+                    if params:
+                        params.bind(self.session)
                     return msgspec.structs.replace(check.listing(), instructions=self.instructions)
         raise ToolsearchdError(
             "INDETERMINATE", f"its tools were not all listed within {timeout_s:g} s ({check.seen} by then)"
@@ -203,7 +205,7 @@ class Connection:
     async def _request(
         self, method: str, params: dict[str, Any], timeout_s: float, on_progress: OnProgress | None = None
     ) -> dict[str, Any]:
-        _check_sendable(params)
+        check_sendable(params)
         message: dict[str, Any] = {"method": method, "params": params}
         options: dict[str, Any] = {}
         # What the revision wants with each request: the SDK has no public way to it that leaves results be.
@@ -287,21 +289,6 @@ class Connection:
     def _end_session(self) -> None:
         self.session_ended = True
         self.lost.set()
-
-
-def _check_sendable(value: Any) -> None:
-    """Raises INVALID_ARGUMENTS for what would not become a message: the writer has one for all, and must not
-    fail under a single request."""
-    try:
-        depth = json_depth(msgspec.json.encode(value), _SENT_DEPTH)
-    except ENCODING_ERRORS as error:
-        raise ToolsearchdError(
-            "INVALID_ARGUMENTS", f"the arguments have no JSON form, nothing was sent: {error}"
-        ) from error
-    if depth > _SENT_DEPTH:
-        raise ToolsearchdError(
-            "INVALID_ARGUMENTS", f"nested deeper than {_SENT_DEPTH} levels; nothing was sent"
-        )
 
 
 def _reporting(on_progress: OnProgress | None, patience: Patience) -> Any:
@@ -389,7 +376,7 @@ class _Session(ClientSession):
             return await super()._on_request(dctx, method, params)
         try:
             answer = await self._on_asked(method, await wait_clean(dict(params or {})))
-            _check_sendable(answer)
+            check_sendable(answer)
             return answer
         except ToolsearchdError as error:
             raise MCPError(code=INVALID_REQUEST, message=error.message, data=error.as_fields()) from error

@@ -78,7 +78,7 @@ class KeptListing:
 
     async def _take_over(self, listing: ServerListing) -> None:
         now = trio.current_time()
-        if listing.digests == self.listing.digests:
+        if listing.identities == self.listing.identities:
             # What was left out may differ; the definitions stay the ones that are indexed.
             self.listing = msgspec.structs.replace(listing, definitions=self.listing.definitions)
         elif self._budget.is_spent(now):

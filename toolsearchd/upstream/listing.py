@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -28,11 +28,12 @@ class ServerListing(msgspec.Struct, frozen=True):
     truncated: int = 0
     mended: tuple[str, ...] = ()  # tools that held what no text or number is, and what became of it
     instructions: str = ""  # what the server said at the handshake of how to use it
+    not_offered: tuple[str, ...] = ()  # tools that are as their server wants them, but for others than us
     cut: str = ""  # why pages of it were not asked for; empty: all were read
 
     @property
-    def digests(self) -> tuple[str, ...]:
-        return tuple(definition.digest for definition in self.definitions)
+    def identities(self) -> tuple[tuple[str, bytes], ...]:
+        return tuple(definition.identity for definition in self.definitions)
 
 
 class Sifted(NamedTuple):
@@ -82,18 +83,35 @@ class Sieve:
         return self._sifted
 
 
+def _not_for_models(tool: Mapping[str, Any]) -> str:
+    """Why its server itself keeps it from a model that calls as here, if it does."""
+    execution, meta = tool.get("execution"), tool.get("_meta")
+    if isinstance(execution, dict) and execution.get("taskSupport") == "required":
+        return "needs the task augmentation, which the daemon does not speak"
+    ui = meta.get("ui") if isinstance(meta, dict) else None
+    seen_by = ui.get("visibility") if isinstance(ui, dict) else None
+    if isinstance(seen_by, str):
+        seen_by = [seen_by]
+    if isinstance(seen_by, list) and "model" not in seen_by:
+        return "is there for the server's own app, not for models"
+    return ""
+
+
 class ListingCheck:
     """Checks a long list page by page, in steps, so that a caller can let others run in between.
 
     What a page was decoded to is let go with the page: 20,000 tools are a million small objects.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, refused: Callable[[dict[str, Any]], str] = lambda _: "") -> None:
+        """`refused`: why the connection can't offer a tool, if it can't."""
         self._limits = limits
+        self._refused = refused
         self._found: dict[str, Definition] = {}
         self._rejected: list[str] = []
         self._mended: list[str] = []
         self._more_rejected = 0
+        self._not_offered: list[str] = []
         self._pages = Pages(limits, limits.list_bytes)
         self._left_out = 0
         self._first_page = 0  # tools on it
@@ -127,6 +145,7 @@ class ListingCheck:
             rejected=rejected,
             truncated=max(self._left_out, bool(cut)),
             mended=tuple(self._mended),
+            not_offered=tuple(self._not_offered),
             cut=cut,
         )
 
@@ -159,6 +178,11 @@ class ListingCheck:
             return True  # the same again on another page: its cursor led back
         if known is not None:
             self._reject(definition.name, "the name stands twice; the first counts")
+        elif why := _not_for_models(tool):
+            if len(self._not_offered) < self._limits.rejected_tools:
+                self._not_offered.append(plain_line(f"{definition.name:.64}: {why}"))
+        elif why := self._refused(tool):
+            self._reject(definition.name, why)
         else:
             self._found[definition.name] = definition
         return True

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import trio
+from msgspec import UNSET
 
 from toolsearchd.catalog.model import Source, SourceState
 from toolsearchd.config.model import ServerSpec
@@ -135,7 +136,7 @@ class Upstream:
 
     def status(self) -> ServerStatus:
         now = trio.current_time()
-        connection = self._connection
+        connection, listing = self._connection, self._kept.listing
         return ServerStatus(
             name=self.spec.name,
             state=self.state,
@@ -143,6 +144,7 @@ class Upstream:
             transport=self.spec.transport,
             pid=self._process.pid if self._process else None,
             tools=len(self._kept.sifted(self.spec).kept),
+            left_out=[*listing.not_offered, *listing.rejected] or UNSET,
             protocol=connection.protocol if connection else "",
             server_info=plain_line(self._secrets.hidden(connection.server_info)) if connection else "",
             in_flight=self.calls.in_flight,

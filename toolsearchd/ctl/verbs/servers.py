@@ -36,6 +36,10 @@ def run(args: Namespace) -> int:
             say(f"{server['name']}: {origin['file']} ({origin['format']}, entry {origin['entry']}{moved})")
     if args.name:
         (server,) = servers
+        if left_out := server.get("left_out"):
+            say("\ntools that are left out:")
+            for line in left_out:
+                say(f"  {line}")
         if server["last_error"]:
             say(f"\nlast error: {server['last_error']}")
         if server["first_junk"]:
