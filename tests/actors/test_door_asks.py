@@ -116,13 +116,15 @@ async def test_log_messages_come_in_order_before_the_answer_and_by_their_level()
 # --- the stateless revision -----------------------------------------------------------------------------
 
 
+MODERN = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": {"name": "modern", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}}},
+}
+
+
 async def call_modern(peer, request_id, **more):
-    meta = {
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": {"name": "modern", "version": "1"},
-        "io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}}},
-    }
-    params = {"name": "srv__ask", "arguments": {}, "_meta": meta, **more}
+    params = {"name": "srv__ask", "arguments": {}, "_meta": MODERN, **more}
     return await peer.answer(request_id, "tools/call", params)
 
 
@@ -137,8 +139,105 @@ async def test_a_request_ends_with_a_question_and_comes_again_with_the_answer():
         done = await call_modern(peer, 2, **answers)
         assert json.loads(done["content"][0]["text"]) == ACCEPTED
         again = await call_modern(peer, 3, **answers)
-        assert again["structuredContent"]["code"] == "BAD_ARGUMENTS"
+        assert again["code"] == -32602
         assert catalog.sessions[0].stops == []
+
+
+@pytest.mark.parametrize("state", ["", "none of ours", 7, [], {}, "TRUNCATED"])
+async def test_a_state_that_is_broken_is_a_protocol_error(state):
+    catalog = catalog_asking()
+    async with open_door(catalog) as peer:
+        asked = await call_modern(peer, 1)
+        given = asked["requestState"][:-1] if state == "TRUNCATED" else state
+        refused = await call_modern(peer, 2, requestState=given, inputResponses={"question": ACCEPTED})
+        assert refused["code"] == -32602
+        assert "content" not in refused
+        other = {"name": "srv__other", "requestState": asked["requestState"]}
+        assert (await call_modern(peer, 3, **other))["code"] == -32602
+        answers = {"inputResponses": {"question": ACCEPTED}, "requestState": asked["requestState"]}
+        assert "content" in await call_modern(peer, 4, **answers)  # the right one still stands
+
+
+ROUND = {
+    "who": ("elicitation/create", FORM),
+    "q 2": ("elicitation/create", FORM | {"message": "Your town?"}),
+}
+
+
+@pytest.mark.parametrize("is_modern", [True, False])
+async def test_what_is_asked_at_once_keeps_its_keys(is_modern):
+    catalog = Catalog({})
+
+    async def ask(arguments, report):
+        return text_result(json.dumps(await catalog.sessions[-1].client_side.ask_all("srv", ROUND)))
+
+    catalog.tools = {make_tool("srv", "ask"): ask}
+    answers = {key: ACCEPTED | {"content": {"name": key}} for key in ROUND}
+    async with open_door(catalog) as peer:
+        if is_modern:
+            asked = await call_modern(peer, 1)
+            messages = {key: one["params"]["message"] for key, one in asked["inputRequests"].items()}
+            assert messages == {"who": "srv: Your name?", "q 2": "srv: Your town?"}
+            state = {"inputResponses": answers, "requestState": asked["requestState"]}
+            done = text({"result": await call_modern(peer, 2, **state)})
+        else:
+            await peer.initialize(capabilities={"elicitation": {}})
+            await peer.call(1, "srv__ask")
+            for key in ROUND:
+                question = await peer.receive()
+                await peer.send({"jsonrpc": "2.0", "id": question["id"], "result": answers[key]})
+            done = text(await reply_of(peer, 1))
+    assert json.loads(done) == answers
+
+
+OFFERED = {
+    "prompts/get": ({"name": "srv__greet"}, {"messages": []}),
+    "resources/read": ({"uri": "toolsearchd://srv/x:a"}, {"contents": []}),
+}
+
+
+@pytest.mark.parametrize("method", OFFERED)
+@pytest.mark.parametrize("is_modern", [True, False])
+async def test_a_request_that_is_no_tools_asks_too(method, is_modern):
+    asked_with, result = OFFERED[method]
+    heard = []
+
+    async def offer(requested, params, client):
+        if requested == "prompts/list":
+            return {"prompts": [{"name": "greet"}]}
+        heard.append(params)
+        answers = await client.ask_all("srv", ROUND)
+        return result | {"_meta": answers["who"]["content"]}
+
+    async with open_door(Catalog({}, offers={"srv": offer})) as peer:
+        answers = dict.fromkeys(ROUND, ACCEPTED)
+        if is_modern:
+            params = {"_meta": MODERN, **asked_with}
+            asked = await peer.answer(1, method, params)
+            assert set(asked["inputRequests"]) == set(ROUND)
+            assert (await peer.answer(2, method, params | {"requestState": "x"}))["code"] == -32602
+            state = {"inputResponses": answers, "requestState": asked["requestState"]}
+            done = await peer.answer(3, method, params | state)
+        else:
+            await peer.initialize(capabilities={"elicitation": {}})
+            await peer.request(1, method, asked_with)
+            for _ in ROUND:
+                question = await peer.receive()
+                await peer.send({"jsonrpc": "2.0", "id": question["id"], "result": ACCEPTED})
+            done = (await reply_of(peer, 1))["result"]
+        assert done["_meta"]["name"] == "x"
+        assert len(heard) == 1
+
+
+async def test_an_error_of_what_is_asked_in_rounds_is_the_requests():
+    async def offer(requested, params, client):
+        raise ToolsearchdError("SERVER_ERROR", "no such mood", server_code=-32077)
+
+    async with open_door(Catalog({}, offers={"srv": offer})) as peer:
+        params = {"_meta": MODERN, "uri": "toolsearchd://srv/x:a"}
+        assert (await peer.answer(1, "resources/read", params))["code"] == -32077
+        missing = await peer.answer(2, "resources/read", params | {"uri": "toolsearchd://none/x:a"})
+        assert "no resource" in missing["message"]
 
 
 async def test_a_call_whose_client_never_comes_back_is_stopped():

@@ -3,8 +3,10 @@
 import json
 
 import pytest
+import trio
 
-from tests.actors.upstream_world import World, misbehaving, refused, text
+from tests.actors.upstream_world import World, misbehaving, refused, stdio, text
+from tests.servers.zoo import zoo
 
 INFO = {
     "protocolVersion": "2025-06-18",
@@ -119,3 +121,42 @@ async def test_progress_keeps_a_call_alive_for_so_long_only(nursery):
     await world.reach("works_long", "ready")
     words = await refused("INDETERMINATE", world.call, "works_long", timeout_s=1, s=20)
     assert "within 1.5 s, whatever progress" in words
+
+
+class Client:
+    """Answers all that it is asked with the key."""
+
+    def __init__(self):
+        self.rounds = []
+
+    async def ask_all(self, server, asked):
+        await trio.lowlevel.checkpoint()
+        self.rounds.append(asked)
+        return {key: {"action": "accept", "content": {"name": key}} for key in asked}
+
+    def tell(self, server, method, params):
+        pass
+
+
+async def test_what_a_server_asks_at_once_is_answered_at_once_by_its_keys(nursery):
+    entry = zoo("offers", "--stateless")
+    spec = stdio("offers", entry["command"], *entry["args"], protocol="2026-07-28")
+    world, client = await World(spec).start(nursery), Client()
+    await world.reach("offers", "ready")
+    answers = {key: {"action": "accept", "content": {"name": key}} for key in ("who", "q 2")}
+    result = await world.fleet.call("offers", "ask_both", {}, timeout_s=30, client=client)
+    assert json.loads(text(result)) == answers
+    params = {"name": "ask_both"}
+    prompt = await world.fleet.request("offers", "prompts/get", params, timeout_s=30, client=client)
+    assert json.loads(prompt["description"]) == answers
+    assert [set(asked) for asked in client.rounds] == [{"who", "q 2"}] * 2
+
+
+@pytest.mark.parametrize(
+    "requests", ["[]", '"x"', '{"a":5}', '{"a":{"method":7}}', '{"a":{"method":"x/y","params":[]}}', "{}"]
+)
+async def test_what_a_server_asks_in_an_odd_shape_is_unsupported(nursery, requests):
+    line = '{"id":ID,"result":{"resultType":"input_required","inputRequests":' + requests + "}}"
+    world = await World(misbehaving(IN, json.dumps(INFO), "tools/call", line)).start(nursery)
+    await world.reach(IN, "ready")
+    await refused("UNSUPPORTED", world.fleet.call, IN, "echo", {}, timeout_s=30, client=Client())

@@ -76,6 +76,14 @@ def answer_stateless(method, params):
                 "requestState": str(rounds + 1),
             }
         return complete | text(json.dumps(params["inputResponses"]["q"]))
+    if method in ("tools/call", "prompts/get") and params["name"] == "ask_both":
+        if "inputResponses" in params:
+            said = json.dumps(params["inputResponses"])
+            return complete | (
+                text(said) if method == "tools/call" else {"messages": [], "description": said}
+            )
+        asked = {"method": "elicitation/create", "params": {"message": "Which?", "requestedSchema": FORM}}
+        return {"resultType": "input_required", "inputRequests": {"who": asked, "q 2": asked}}
     if method == "tools/call":
         return complete | text(params["name"])
     return None

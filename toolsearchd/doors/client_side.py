@@ -13,9 +13,10 @@ from typing import Any
 from mcp_types import JSONRPCNotification
 
 from toolsearchd.disclosure.sanitise import clean_line, plain_line
-from toolsearchd.doors.calls import PendingCall
+from toolsearchd.doors.calls import Asked, PendingCall
 from toolsearchd.errors import ToolsearchdError
 
+_KEY = "question"  # of one that is asked alone
 _MODES, _MODE_CHARS = 8, 32  # there are two, of four letters
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
@@ -54,26 +55,34 @@ class ClientSide:
         self._outbound = None
 
     async def ask(self, server: str, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        """The client's answer. Raises UNSUPPORTED where it has no such thing, `MCPError` where it refuses.
+        """The client's answer. Raises as `ask_all` does."""
+        return (await self.ask_all(server, {_KEY: (method, params)}))[_KEY]
+
+    async def ask_all(self, server: str, asked: Asked) -> dict[str, dict[str, Any]]:
+        """The client's answers, by the same keys: at once where its revision can, else one after the other.
+        Raises UNSUPPORTED where it has no such thing, `MCPError` where it refuses.
 
         Cancelled, it tells the client so.
         """
         call = self._newest_call() if self._outbound is None else None
         if self._outbound is None and call is None:
-            raise ToolsearchdError("UNSUPPORTED", f"{method} can't be passed on: this client can't be asked")
-        if not _can(self._capabilities if call is None else call.capabilities, method, params):
-            raise ToolsearchdError(
-                "UNSUPPORTED", f"{method} can't be passed on: the calling client does not offer it"
-            )
-        if method == "elicitation/create" and isinstance(message := params.get("message"), str):
-            params = {**params, "message": f"{plain_line(server)}: {message}"}
-        if call is None:
-            answer = await self._outbound.send_raw_request(method, dict(params), None)
+            methods = ", ".join(method for method, _ in asked.values())
+            raise ToolsearchdError("UNSUPPORTED", f"{methods} can't be passed on: this client can't be asked")
+        capabilities = self._capabilities if call is None else call.capabilities
+        passed = {key: _passed(server, capabilities, *question) for key, question in asked.items()}
+        if call is not None:
+            answers = await call.ask(passed)
         else:
-            answer = await call.ask(method, params)
-        if not isinstance(answer, dict):
-            raise ToolsearchdError("UNSUPPORTED", f"the client came back without an answer to {method}")
-        return answer
+            outbound = self._outbound
+            answers = {
+                key: await outbound.send_raw_request(method, params, None)
+                for key, (method, params) in passed.items()
+            }
+        for key, (method, _) in passed.items():
+            if not isinstance(answers.get(key), dict):
+                words = f"the client came back without an answer to {method}"
+                raise ToolsearchdError("UNSUPPORTED", words)
+        return {key: answers[key] for key in passed}
 
     def tell(self, server: str, method: str, params: Mapping[str, Any]) -> None:
         """A server's log message; one without a logger's name gets the server's."""
@@ -82,6 +91,19 @@ class ClientSide:
             return
         message = {"jsonrpc": "2.0", "method": method, "params": {"logger": clean_line(server), **params}}
         self._send_nowait(JSONRPCNotification.model_validate(message))
+
+
+def _passed(
+    server: str, capabilities: Any, method: str, params: Mapping[str, Any]
+) -> tuple[str, dict[str, Any]]:
+    """The question as the client is asked it. Raises UNSUPPORTED where it does not offer that."""
+    if not _can(capabilities, method, params):
+        raise ToolsearchdError(
+            "UNSUPPORTED", f"{method} can't be passed on: the calling client does not offer it"
+        )
+    if method == "elicitation/create" and isinstance(message := params.get("message"), str):
+        return method, {**params, "message": f"{plain_line(server)}: {message}"}
+    return method, dict(params)
 
 
 def _lean(said: Mapping[str, Any]) -> dict[str, dict[str, bool]]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any
 
 import trio
@@ -32,10 +33,16 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from toolsearchd import __version__
-from toolsearchd.doors.calls import ElicitedQuestion, PendingCall
+from toolsearchd.doors.calls import ElicitedQuestions, PendingCall, Reply
 from toolsearchd.doors.carried import carried_result
 from toolsearchd.doors.client_side import ClientSide
-from toolsearchd.doors.elicitation import ElicitationRound, ElicitationRounds, InputRequired
+from toolsearchd.doors.elicitation import (
+    ElicitationRound,
+    ElicitationRounds,
+    InputRequired,
+    deliver,
+    subject_of,
+)
 from toolsearchd.doors.forms import ApprovalForms, has_form
 from toolsearchd.doors.listed import ListedTools
 from toolsearchd.doors.mcp import CloseSession, DoorSession, DoorStream
@@ -49,6 +56,7 @@ from toolsearchd.doors.wire import Charges, MessageSink, MessageSource, RequestI
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.events import CatalogChanged, Event
+from toolsearchd.records import WireRecord
 from toolsearchd.system import guard
 from toolsearchd.system.guard import guarded
 from toolsearchd.system.signal import Signal
@@ -91,8 +99,10 @@ class McpSession:
         )
         self._bus = InMemorySubscriptionBus()
         self._client = ClientSide(self._sink.tell_nowait, self._newest_call)
-        self._rounds = ElicitationRounds(self._stop, limits.approval_answer_s)
-        self._passing = Passing(servers, watches, self._client, lambda: self._open, limits)
+        self._rounds = ElicitationRounds(limits.approval_answer_s)
+        self._passing = Passing(
+            servers, watches, self._client, lambda: self._open, limits, answered=self._answered_in_rounds
+        )
         self._session: DoorSession | None = None
         self._opening: trio.Event | None = None
         self._tools = ListedTools(lambda: self._open, limits)
@@ -102,7 +112,7 @@ class McpSession:
         self._legacy: Any = None  # the SDK's session to send notifications by, in the handshake era
         self._changed = Signal()
         self._keys = itertools.count(1)
-        self._calls: dict[RequestId, tuple[int, PendingCall]] = {}
+        self._calls: dict[RequestId, PendingCall] = {}
         self._window = trio.CapacityLimiter(limits.open_requests)
 
     async def run(self) -> None:
@@ -213,7 +223,7 @@ class McpSession:
 
     def _unread_bytes(self) -> int:
         """What the stream holds, and room for a reply that is on its way to it."""
-        is_coming = any(call.reply is not None for _, call in self._calls.values())
+        is_coming = any(call.reply is not None for call in self._calls.values())
         return self._stream.outbox_bytes + (self._limits.frame_bytes if is_coming else 0)
 
     # --- changes --------------------------------------------------------------------------------
@@ -239,16 +249,18 @@ class McpSession:
     # --- tools/call -----------------------------------------------------------------------------
 
     async def _call_tool(self, ctx: Context, params: CallToolRequestParams) -> dict[str, Any]:
-        errors: list[ToolsearchdError] = []
+        resumed, errors = self._resumed(ctx), list[ToolsearchdError]()
         with guarded("answering a client's tools/call", errors.append):
             try:
-                result = await self._called(ctx, params.name, params.arguments or {})
+                result = await self._called(ctx, params.name, params.arguments or {}, resumed)
             except InputRequired as required:
                 return required.result
             return carried_result(result, ctx.protocol_version)
         return carried_result(error_result(errors[0]), ctx.protocol_version)
 
-    async def _called(self, ctx: Context, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    async def _called(
+        self, ctx: Context, name: str, arguments: dict[str, Any], resumed: PendingCall | None
+    ) -> dict[str, Any]:
         session = self._open
         verb = session.bridge.get(name)
         if verb == "search":
@@ -265,7 +277,7 @@ class McpSession:
             name = self._names.resolve(name)
         calls = session.calls_of(name, arguments)
         async with self._window:
-            reply = await self._run_batch(ctx, session, calls.args)
+            reply = await self._run_batch(ctx, session, calls.args, resumed)
         self._note_links(session, reply)
         if calls.text_of is None:
             return call_result(reply)
@@ -281,47 +293,78 @@ class McpSession:
 
     def _newest_call(self) -> PendingCall | None:
         """That a client of the stateless revision waits for; it may be any of them, for what it is asked."""
-        return next((call for _, call in reversed(self._calls.values()) if not call.abandoned), None)
+        return next((call for call in reversed(self._calls.values()) if not call.abandoned), None)
 
     async def _run_batch(
-        self, ctx: Context, session: DoorSession, arguments: dict[str, Any]
+        self, ctx: Context, session: DoorSession, arguments: dict[str, Any], resumed: PendingCall | None
     ) -> dict[str, Any]:
-        resumed = self._rounds.resume(ctx.params or {})
-        if resumed is None:
-            meta = (ctx.params or {}).get("_meta") or {}
-            key, call = next(self._keys), PendingCall(meta.get(CLIENT_CAPABILITIES_META_KEY))
-            session.submit_call(
-                key, arguments, call.deliver, call.report if "progressToken" in meta else None
-            )
-        else:
-            key, call, _ = resumed
+        call = resumed
+        if call is None:
+            key, call = next(self._keys), self._pending(ctx)
+            call.stop = partial(self._stop, key)
+            wants_progress = "progressToken" in ((ctx.params or {}).get("_meta") or {})
+            session.submit_call(key, arguments, call.deliver, call.report if wants_progress else None)
+        reply = await self._reply(ctx, call)
+        assert isinstance(reply, WireRecord)
+        return reply.members()
+
+    async def _answered_in_rounds(
+        self, ctx: Context, ask: Callable[[], Awaitable[dict[str, Any]]]
+    ) -> dict[str, Any]:
+        """What `ask` gives; of what is asked meanwhile, a client of the stateless revision is asked round by
+        round. Raises `InputRequired` and what `ask` raises."""
+        if self._client.is_met:
+            return await ask()
+        call = self._resumed(ctx)
+        if call is None:
+            call, scope = self._pending(ctx), trio.CancelScope()
+            call.stop = scope.cancel
+            assert self._nursery is not None
+            guard.start(self._nursery, "asking a server for an MCP client", deliver, call, ask, scope)
+        reply = await self._reply(ctx, call)
+        assert isinstance(reply, dict)
+        return reply
+
+    def _resumed(self, ctx: Context) -> PendingCall | None:
+        """The call that the request goes on with, if it does. Raises `MCPError`."""
+        if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+            return None
+        return self._rounds.resume(subject_of(ctx.method, ctx.params), ctx.params or {})
+
+    def _pending(self, ctx: Context) -> PendingCall:
+        meta = (ctx.params or {}).get("_meta") or {}
+        return PendingCall(subject_of(ctx.method, ctx.params), meta.get(CLIENT_CAPABILITIES_META_KEY))
+
+    async def _reply(self, ctx: Context, call: PendingCall) -> Reply:
+        """The call's reply, its progress told before. Raises `InputRequired` where the client is to be asked
+        first, and the reply where that is an error."""
         request_id, goes_on = ctx.request_id, False
         assert request_id is not None
-        self._calls[request_id] = (key, call)
+        self._calls[request_id] = call
         try:
             while (news := await call.next_news()) is not None:
-                if isinstance(news, ElicitedQuestion):
+                if isinstance(news, ElicitedQuestions):
                     assert self._nursery is not None
                     goes_on = True
-                    raise self._rounds.begin(self._nursery, ElicitationRound(key, call, news))
+                    raise self._rounds.begin(self._nursery, ElicitationRound(call, news))
                 await ctx.session.report_progress(*news)
             assert call.reply is not None
-            if isinstance(call.reply, ToolsearchdError):
+            if isinstance(call.reply, Exception):
                 raise call.reply
-            return call.reply.members()
+            return call.reply
         finally:
-            if self._calls.get(request_id) == (key, call):
+            if self._calls.get(request_id) is call:
                 del self._calls[request_id]
-                session.account.changed()
+                self._open.account.changed()
             if call.reply is None and not goes_on and not self._source.ended:
-                self._stop(key)
+                call.stop()
 
     def _stop_cancelled(self, request_id: RequestId) -> None:
         """The client cancelled a request: its call is stopped now, before the message goes any further."""
-        key, call = self._calls.get(request_id, (0, None))
+        call = self._calls.get(request_id)
         if call is not None:
             call.abandoned = True
-            self._stop(key)
+            call.stop()
 
     def _fall_silent(self) -> None:
         """The client sends nothing more: what only the client could answer is asked of it no longer."""

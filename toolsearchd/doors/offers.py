@@ -24,6 +24,7 @@ log = logging.getLogger(__name__)
 
 SCHEME = "toolsearchd://"
 _METHOD_NOT_FOUND = -32_601
+_OURS = ("_meta", "inputResponses", "requestState")
 _LINKS = 4096  # of tools' results, remembered per session: whose they are
 _NOT_FOUND = -32_002  # MCP: resource not found
 
@@ -140,13 +141,13 @@ class Offers:
     async def get_prompt(self, view: Granting, params: Mapping[str, Any]) -> dict[str, Any]:
         """`GetPromptResult`. Raises NotFoundError and what the server answers."""
         server, name = await self._prompt(view, params["name"])
-        sent = {key: value for key, value in params.items() if key != "_meta"} | {"name": name}
+        sent = _asked(params) | {"name": name}
         return await self._request(server, "prompts/get", sent, self._limits.call_timeout_s)
 
     async def read(self, view: Granting, params: Mapping[str, Any]) -> dict[str, Any]:
         """`ReadResourceResult`, its contents under the URIs of here. Raises as `get_prompt` does."""
         server, uri = await self.resource(view, params["uri"])
-        sent = {key: value for key, value in params.items() if key != "_meta"} | {"uri": uri}
+        sent = _asked(params) | {"uri": uri}
         result = await self._request(server, "resources/read", sent, self._limits.call_timeout_s)
         if params["uri"] == uri or not isinstance(result.get("contents"), list):
             return result  # asked by its server's own URI, answered by it
@@ -159,7 +160,7 @@ class Offers:
             server, ref["name"] = await self._prompt(view, ref.get("name", ""))
         else:
             server, ref["uri"] = await self.resource(view, ref.get("uri", ""))
-        sent = {key: value for key, value in params.items() if key != "_meta"} | {"ref": ref}
+        sent = _asked(params) | {"ref": ref}
         return await self._request(server, "completion/complete", sent, self._limits.offers_timeout_s)
 
     async def watch(self, server: str, uri: str, *, wanted: bool) -> None:
@@ -219,6 +220,11 @@ class Offers:
             meant = " or ".join(uri_here(server, uri) for server in servers)
             raise NotFoundError(f"several servers have {uri!r:.200}: ask for {meant}", _NOT_FOUND)
         return servers[0] if servers else ""
+
+
+def _asked(params: Mapping[str, Any]) -> dict[str, Any]:
+    """What is for the server of a request's parameters."""
+    return {key: value for key, value in params.items() if key not in _OURS}
 
 
 def uri_here(server: str, uri: str) -> str:

@@ -7,7 +7,8 @@ tells. Imports the SDK: import it through `McpDoor` only.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -39,6 +40,7 @@ from mcp_types import (
 )
 
 from toolsearchd.doors.client_side import ClientSide
+from toolsearchd.doors.elicitation import InputRequired
 from toolsearchd.doors.mcp import DoorSession
 from toolsearchd.doors.offers import (
     KINDS,
@@ -59,6 +61,7 @@ from toolsearchd.system.signal import Signal
 log = logging.getLogger(__name__)
 
 Context = ServerRequestContext[Any, Any]
+Answered = Callable[[Context, Callable[[], Awaitable[dict[str, Any]]]], Awaitable[dict[str, Any]]]
 
 CACHED = (PROMPTS.method, RESOURCES.method, TEMPLATES.method, "resources/read")
 _PAGE_BYTES = 1024 * 1024  # of items in one answer: one message is encoded in one go
@@ -80,7 +83,11 @@ class Passing:
         client: ClientSide,
         session: Callable[[], DoorSession],
         limits: Limits,
+        *,
+        answered: Answered,
     ) -> None:
+        """`answered`: what a request gives whose server may ask the client meanwhile."""
+        self._answered = answered
         self.offers = Offers(servers, client, limits)
         self._watches = watches
         self._client = client
@@ -140,7 +147,10 @@ class Passing:
 
     async def _passed(self, ctx: Context, ask: Callable[..., Any]) -> dict[str, Any]:
         with _as_answers():
-            result = await ask(self._session().view, ctx.params or {})
+            try:
+                result = await self._answered(ctx, partial(ask, self._session().view, ctx.params or {}))
+            except InputRequired as required:
+                return required.result
             return serialised_answer(ctx.method, result, ctx.protocol_version)
 
     async def _set_level(self, _ctx: Context, params: SetLevelRequestParams) -> EmptyResult:

@@ -45,7 +45,7 @@ from toolsearchd.upstream.answers import (
     call_result,
 )
 from toolsearchd.upstream.cleaning import clean_at_once, wait_clean
-from toolsearchd.upstream.elicitation import ASKED, TOLD, ElicitedClient, input_required
+from toolsearchd.upstream.elicitation import ASKED, TOLD, ElicitedClient, asked_in, input_required
 from toolsearchd.upstream.handshake import usable_handshake
 from toolsearchd.upstream.introduction import lean_discover, lean_info, lean_initialize
 from toolsearchd.upstream.listing import ListingCheck, ServerListing
@@ -187,18 +187,15 @@ class Connection:
         """The answers to what an `input_required` result asks, and its state to go with them."""
         if client is None:
             raise input_required(result)
-        answers = {}
-        for key, asked in (result.get("inputRequests") or {}).items():
-            method = asked.get("method") if isinstance(asked, dict) else None
-            if method not in ASKED:
-                raise ToolsearchdError("UNSUPPORTED", f"it asks for {method!s:.64}, which is not known")
-            try:
-                answers[key] = await client.ask(
-                    self._name, method, await wait_clean(asked.get("params") or {})
-                )
-            except MCPError as refused:
-                words = f"the client did not answer {method}: {refused.error.message}"
-                raise ToolsearchdError("UNSUPPORTED", words) from refused
+        asked = {
+            key: (method, await wait_clean(dict(params)))
+            for key, (method, params) in asked_in(result).items()
+        }
+        try:
+            answers = await client.ask_all(self._name, asked) if asked else {}
+        except MCPError as refused:
+            words = f"the client did not answer what it asked: {refused.error.message}"
+            raise ToolsearchdError("UNSUPPORTED", words) from refused
         state = result.get("requestState")
         return {"inputResponses": answers} | ({} if state is None else {"requestState": state})
 

@@ -29,11 +29,18 @@ TOLD = frozenset(
 """What a server tells without being asked, beside what its transport looks after itself."""
 
 
+Asked = Mapping[str, tuple[str, Mapping[str, Any]]]
+"""What is asked at once: by its server's key, (method, params)."""
+
+
 class ElicitedClient(Protocol):
     """A session's client, as the servers that work for it reach it."""
 
     async def ask(self, server: str, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         """The client's answer as it came. Raises `MCPError` for its refusal, and UNSUPPORTED."""
+
+    async def ask_all(self, server: str, asked: Asked) -> dict[str, dict[str, Any]]:
+        """All answers, by the same keys. Raises as `ask` does."""
 
     def tell(self, server: str, method: str, params: Mapping[str, Any]) -> None:
         """Passes on a notification, in order with the answers; never waits."""
@@ -82,6 +89,21 @@ class ElicitedClients:
         if all(client is None for client in self._clients):
             return "the agent that is calling has no way to be asked"
         return "calls of several sessions are in flight, and it does not say which one it means"
+
+
+def asked_in(result: dict[str, Any]) -> Asked:
+    """What an `input_required` result asks. Raises UNSUPPORTED where it can't be passed on."""
+    wanted = result.get("inputRequests")
+    if not isinstance(wanted, dict | None):
+        raise ToolsearchdError("UNSUPPORTED", "what it asks for can't be read")
+    asked = {}
+    for key, request in (wanted or {}).items():
+        method = request.get("method") if isinstance(request, dict) else None
+        if method not in ASKED:
+            raise ToolsearchdError("UNSUPPORTED", f"it asks for {method!s:.64}, which is not known")
+        params = request.get("params")
+        asked[key] = method, params if isinstance(params, dict) else {}
+    return asked
 
 
 def input_required(result: dict[str, Any]) -> ToolsearchdError:
