@@ -4,7 +4,7 @@ import pytest
 
 from tests.daemon import DaemonProcess
 from tests.servers.zoo import zoo
-from tests.wire import DoorWire
+from tests.wire import DoorWire, agent
 
 
 @pytest.fixture(scope="module")
@@ -41,3 +41,16 @@ def test_june_s_hermes_names_one_tool_at_a_time(daemon):
         assert described["parameters"]["required"] == ["text"]
         called = door.call("tool_call", name="mcp_desk_echo", arguments={"text": "hi"})
         assert called["content"] == [{"type": "text", "text": "hi"}]
+
+
+@pytest.mark.parametrize("name", ["desk__echo", "mcp__desk__echo"])
+def test_a_refusal_names_the_tool_as_it_was_called(daemon, name):
+    with DoorWire(daemon) as door:
+        door.initialize()
+        assert door.call(name)["structuredContent"]["tool"] == name
+
+
+def test_a_refusal_on_the_socket_names_the_tool_as_it_was_called(daemon):
+    with agent(daemon) as wire:
+        reply = wire.ask({"op": "call", "id": 1, "name": "mcp__desk__echo", "arguments": {}})
+        assert reply["results"][0]["error"]["tool"] == "mcp__desk__echo"

@@ -2,7 +2,7 @@
 
 import json
 
-from toolsearchd.doors.results import call_result, error_result, reply_result
+from toolsearchd.doors.results import call_result, error_result, named_as_called, reply_result
 from toolsearchd.errors import ToolsearchdError
 
 IMAGE = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
@@ -59,3 +59,14 @@ def test_images_of_a_batch_stand_as_content_and_leave_their_place():
 def test_a_reply_is_text_and_structure():
     result = reply_result({"tools": {"a": 1}})
     assert json.loads(result["content"][0]["text"]) == result["structuredContent"] == {"tools": {"a": 1}}
+
+
+def test_a_reply_names_the_tool_as_it_was_called():
+    real, called = "mcp__srv__echo", "srv__echo"
+    error = {"code": "INDETERMINATE", "message": f"{real} changed", "tool": real}
+    before = reply({"error": error, "name": real})
+    (slot,) = named_as_called(before, real, called)["results"]
+    assert (slot["name"], slot["error"]) == (called, error | {"message": "srv__echo changed", "tool": called})
+    (slot,) = named_as_called(reply({"response": {"content": []}}), real, called)["results"]
+    assert slot == {"index": 0, "name": called, "response": {"content": []}}
+    assert before["results"][0]["error"] == error

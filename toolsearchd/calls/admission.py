@@ -181,6 +181,7 @@ class Admission:
         context.arguments = prepare(
             tool.definition,
             given,
+            called=entry.name,
             rules=caller.rules,
             trusted=tool.kind == "plugin",
             unvalidatable=spec.unvalidatable if spec else "forward",

@@ -52,8 +52,10 @@ class Unjudged(Exception):
 
 
 class Check:
-    def __init__(self, definition: Definition, limits: Limits) -> None:
+    def __init__(self, definition: Definition, limits: Limits, called: str = "") -> None:
+        """`called`: the tool's name in what is told; empty: its own."""
         self._definition = definition
+        self._called = called or definition.name
         self._limits = limits
         self._plan = plan(definition.input_schema, limits)
 
@@ -152,7 +154,7 @@ class Check:
         self, arguments: dict[str, Any], validation_errors: list[ValidationError], *, corrects: bool = False
     ) -> ToolsearchdError:
         return invalid_arguments(
-            self._definition.name,
+            self._called,
             arguments,
             validation_errors,
             self.own_schema(),

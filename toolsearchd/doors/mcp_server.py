@@ -48,7 +48,13 @@ from toolsearchd.doors.listed import ListedTools
 from toolsearchd.doors.mcp import CloseSession, DoorSession, DoorStream
 from toolsearchd.doors.offers import OfferingServers
 from toolsearchd.doors.passthrough import CACHED, Passing
-from toolsearchd.doors.results import call_result, error_result, reply_result, told_result
+from toolsearchd.doors.results import (
+    call_result,
+    error_result,
+    named_as_called,
+    reply_result,
+    told_result,
+)
 from toolsearchd.doors.texts import cut_for
 from toolsearchd.doors.tools import DoorNames
 from toolsearchd.doors.watches import Watches
@@ -270,6 +276,7 @@ class McpSession:
             return reply_result(found.members())
         if verb == "describe":
             return reply_result(session.describe(arguments).members())
+        called = name
         if verb is None:
             view = session.view
             if self._names is None or self._names.view is not view:
@@ -279,6 +286,8 @@ class McpSession:
         async with self._window:
             reply = await self._run_batch(ctx, session, calls.args, resumed)
         self._note_links(session, reply)
+        if name != called:
+            reply = named_as_called(reply, name, called)
         if calls.text_of is None:
             return call_result(reply)
         value = calls.value_of(reply)

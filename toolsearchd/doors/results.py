@@ -30,6 +30,17 @@ def error_result(error: ToolsearchdError) -> dict[str, Any]:
     return _failed(clean_error(error).as_fields())
 
 
+def named_as_called(reply: dict[str, Any], real: str, called: str) -> dict[str, Any]:
+    """The reply of one call with the name by which it was called in the place of the tool's real one."""
+    slots = [slot | {"name": called} for slot in reply["results"]]
+    for slot in slots:
+        if (error := slot.get("error")) is not None:
+            slot["error"] = error | {"message": error["message"].replace(real, called)}
+            if error.get("tool") == real:
+                slot["error"]["tool"] = called
+    return reply | {"results": slots}
+
+
 def call_result(reply: Mapping[str, Any]) -> dict[str, Any]:
     """A call's reply: the one entry's own result, or the whole batch where there are several."""
     slots = reply["results"]
