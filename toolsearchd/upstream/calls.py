@@ -16,7 +16,7 @@ from toolsearchd.disclosure.gate import clean_error
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.upstream.backoff import Breaker
-from toolsearchd.upstream.cleaning import wait_clean
+from toolsearchd.upstream.cleaning import clean_at_once, wait_clean
 from toolsearchd.upstream.elicitation import ElicitedClient, ElicitedClients
 from toolsearchd.upstream.lost import LostError
 from toolsearchd.upstream.own_names import OwnNames
@@ -41,6 +41,7 @@ _NOT_SENT = frozenset(
     )
 )
 _LOST = frozenset(("INDETERMINATE", "TIMEOUT"))  # no answer came, or nobody knows of one
+_WATCH, _UNWATCH = "resources/subscribe", "resources/unsubscribe"
 _RAW = ("nextCursor",)  # goes back to the server alone, and as it came
 _WAIT_S = 5.0  # what a call waits for a server that is coming back (the reference's)
 _REPLAY_WAIT_S = 15.0  # … and one that is to be sent again (the reference's)
@@ -72,6 +73,7 @@ class ServerCalls:
         self.breaker = Breaker(limits)
         self.waiting = ElicitedClients(name, limits.asked_at_once)
         self._own_names = OwnNames()
+        self.watched: dict[str, None] = {}  # URIs of resources of whose changes it is to tell
         self.in_flight = 0
         self.last_used = 0.0
 
@@ -178,6 +180,15 @@ class ServerCalls:
             else:
                 self.breaker.record(ok=ok, now=trio.current_time())
 
+    async def watch_again(
+        self, connection: Connection, told: Callable[[str, Mapping[str, Any]], None]
+    ) -> None:
+        """After a reconnect: what is watched goes on being, and may have changed meanwhile."""
+        before = tuple(self.watched)
+        await connection.watch_again(self._limits.offers_timeout_s)
+        for uri in before:
+            told("notifications/resources/updated", clean_at_once({"uri": uri}))
+
     async def request(
         self,
         method: str,
@@ -191,10 +202,15 @@ class ServerCalls:
         What stands there under a shown name can be asked for by that name: see `OwnNames`.
         """
         sent = self._own_names.restored(params)
+        if method == _UNWATCH:
+            self.watched.pop(sent["uri"], None)  # whether it hears of it or not
         try:
             async with self.slots.held(id(client)):
                 connection = await self._connected(_WAIT_S)
                 self.last_used = trio.current_time()
+                if method in (_WATCH, _UNWATCH):
+                    await connection.watch(sent["uri"], timeout_s, wanted=method == _WATCH)
+                    return {}
                 with self.waiting.counted(client):
                     result = await connection.request(method, sent, timeout_s, client=client)
         except ToolsearchdError as error:

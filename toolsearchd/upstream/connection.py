@@ -8,6 +8,7 @@ Imports the SDK: to be imported after `load_sdk`.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import Any, Protocol
@@ -16,9 +17,7 @@ import msgspec
 import trio
 from mcp import MCPError
 from mcp.client.session import ClientSession
-from mcp.client.subscriptions import SubscriptionLost, ToolsListChanged, listen
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
-from mcp.shared.subscriptions import event_to_notification
 from mcp_types import (
     INVALID_REQUEST,
     ClientCapabilities,
@@ -44,6 +43,7 @@ from toolsearchd.upstream.answers import (
     TOO_LARGE_CODE,
     call_result,
 )
+from toolsearchd.upstream.changes import ChangeListener, OnTold
 from toolsearchd.upstream.cleaning import clean_at_once, wait_clean
 from toolsearchd.upstream.elicitation import ASKED, TOLD, ElicitedClient, asked_in, input_required
 from toolsearchd.upstream.handshake import usable_handshake
@@ -55,9 +55,10 @@ from toolsearchd.upstream.patience import Patience
 from toolsearchd.upstream.sendable import check_sendable
 from toolsearchd.values import representable
 
+log = logging.getLogger(__name__)
+
 OnProgress = Callable[[float, float | None, str | None], None]
 OnAsked = Callable[[str, Mapping[str, Any]], Awaitable[dict[str, Any]]]
-OnTold = Callable[[str, Mapping[str, Any]], None]
 
 _METHOD_NOT_FOUND = -32_601
 _CONNECTION_CLOSED = -32_000
@@ -83,7 +84,17 @@ class Transport(Protocol):
 class Connection:
     """Made by `open_connection`. `lost` is set when nothing more will come from the server."""
 
-    def __init__(self, name: str, session: ClientSession, lost: trio.Event, limits: Limits) -> None:
+    def __init__(
+        self,
+        name: str,
+        session: ClientSession,
+        lost: trio.Event,
+        limits: Limits,
+        watched: dict[str, None],
+        changes: ChangeListener | None,
+    ) -> None:
+        self._watched = watched
+        self._changes = changes
         self._name = name
         self.session = session
         self.lost = lost
@@ -183,6 +194,32 @@ class Connection:
             asked = dict(params) | await self._input(client, result)
         raise ToolsearchdError("UNSUPPORTED", f"it asked for input {_INPUT_ROUNDS} times over")
 
+    async def watch(self, uri: str, timeout_s: float, *, wanted: bool) -> None:
+        """Has the server tell when the resource changes, from now on and after each reconnect; or not any
+        more. Raises `ToolsearchdError` where it refuses."""
+        if self._changes is None:
+            method = "resources/subscribe" if wanted else "resources/unsubscribe"
+            await self._request(method, {"uri": uri}, timeout_s)
+            if wanted:
+                self._watched[uri] = None
+            return
+        with trio.move_on_after(timeout_s):
+            try:
+                await self._changes.watch(uri, wanted=wanted)
+                return
+            except MCPError as error:
+                raise self._as_ours(error, "subscriptions/listen") from error
+        raise ToolsearchdError("INDETERMINATE", f"no answer to subscriptions/listen within {timeout_s:g} s")
+
+    async def watch_again(self, timeout_s: float) -> None:
+        """All that was watched before this connection; what the server refuses now is given up."""
+        for uri in tuple(self._watched) if self._changes is None else ():
+            try:
+                await self._request("resources/subscribe", {"uri": uri}, timeout_s)
+            except ToolsearchdError as error:
+                self._watched.pop(uri, None)
+                log.debug("%s: %.200s is told of no more: %s", self._name, uri, error.message)
+
     async def _input(self, client: ElicitedClient | None, result: dict[str, Any]) -> dict[str, Any]:
         """The answers to what an `input_required` result asks, and its state to go with them."""
         if client is None:
@@ -194,8 +231,7 @@ class Connection:
         try:
             answers = await client.ask_all(self._name, asked) if asked else {}
         except MCPError as refused:
-            words = f"the client did not answer what it asked: {refused.error.message}"
-            raise ToolsearchdError("UNSUPPORTED", words) from refused
+            raise ToolsearchdError("UNSUPPORTED", f"the client refused: {refused.error.message}") from refused
         state = result.get("requestState")
         return {"inputResponses": answers} | ({} if state is None else {"requestState": state})
 
@@ -308,8 +344,10 @@ async def open_connection(
     tools_changed: Callable[[], None],
     on_asked: OnAsked,
     on_told: OnTold,
+    watched: dict[str, None],
 ) -> AsyncIterator[Connection]:
-    """A session whose handshake is done. Raises what the SDK raises, in groups. Sets `lost`
+    """A session whose handshake is done. `watched`: resources, of which the server is to tell; `watch` and
+    `watch_again` keep it. Raises what the SDK raises, in groups. Sets `lost`
     when nothing more will come.
 
     The 2025-11-25 handshake comes first; a server that refuses it is asked by `server/discover`, and one
@@ -333,11 +371,13 @@ async def open_connection(
             )
         )
         await _shake_hands(session, spec, limits)
+        changes = None
         if session.protocol_version in MODERN_PROTOCOL_VERSIONS:
+            changes = ChangeListener(session, watched, limits, tools_changed=tools_changed, on_told=on_told)
             nursery = await stack.enter_async_context(trio.open_nursery())
             stack.callback(nursery.cancel_scope.cancel)
-            nursery.start_soon(_hear_of_changes, session, tools_changed, on_told, limits)
-        yield Connection(spec.name, session, lost, limits)
+            nursery.start_soon(changes.run)
+        yield Connection(spec.name, session, lost, limits, watched, changes)
 
 
 class _Session(ClientSession):
@@ -422,25 +462,3 @@ async def _shake_hands(session: ClientSession, spec: ServerSpec, limits: Limits)
         except (MCPError, RuntimeError, ValueError):
             pass  # its refusal of the handshake says more
         raise
-
-
-async def _hear_of_changes(
-    session: ClientSession, tools_changed: Callable[[], None], on_told: OnTold, limits: Limits
-) -> None:
-    """In the stateless revision changes are told to those who listen only."""
-    while True:
-        try:
-            async with listen(
-                session, tools_list_changed=True, prompts_list_changed=True, resources_list_changed=True
-            ) as changes:
-                async for change in changes:
-                    if isinstance(change, ToolsListChanged):
-                        tools_changed()
-                    else:
-                        on_told(event_to_notification(change, {}).method, {})
-        except MCPError:
-            return  # it offers no such thing
-        except SubscriptionLost:
-            pass
-        await trio.sleep(limits.parked_probe_s)
-        tools_changed()  # what changed meanwhile nobody told

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import trio
-from msgspec import UNSET
 
 from toolsearchd.catalog.model import Source, SourceState
 from toolsearchd.config.model import ServerSpec
@@ -135,8 +134,7 @@ class Upstream:
         )
 
     def status(self) -> ServerStatus:
-        now = trio.current_time()
-        connection, listing = self._connection, self._kept.listing
+        now, connection, listing = trio.current_time(), self._connection, self._kept.listing
         return ServerStatus(
             name=self.spec.name,
             state=self.state,
@@ -144,7 +142,7 @@ class Upstream:
             transport=self.spec.transport,
             pid=self._process.pid if self._process else None,
             tools=len(self._kept.sifted(self.spec).kept),
-            left_out=[*listing.not_offered, *listing.rejected] or UNSET,
+            left_out=[*listing.not_offered, *listing.rejected] or msgspec.UNSET,
             protocol=connection.protocol if connection else "",
             server_info=plain_line(self._secrets.hidden(connection.server_info)) if connection else "",
             in_flight=self.calls.in_flight,
@@ -357,6 +355,7 @@ class Upstream:
                     tools_changed=self._kept.note_news,
                     on_asked=self.calls.waiting.ask,
                     on_told=self._take_told,
+                    watched=self.calls.watched,
                 ) as connection:
                     step = "answer to tools/list"
                     self.trouble.connected()
@@ -379,6 +378,7 @@ class Upstream:
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._kept.run, connection, lambda: self.spec.connect_timeout_s)
+                nursery.start_soon(self.calls.watch_again, connection, self._take_told)
                 is_idle = await self._wait_end(connection)
                 if connection.session_ended:
                     await connection.settle()
