@@ -19,6 +19,7 @@ HERE = "toolsearchd://everything/"
 def daemon(tmp_path_factory):
     servers = {"everything": node_server("server-everything"), "offers": zoo("offers")}
     servers["stateless"] = zoo("offers", "--stateless", protocol="2026-07-28")
+    servers["watched"] = zoo("watched", "--stateless", protocol="2026-07-28")
     config = {
         "tools": {"tool_search": {"enabled": "on"}},
         "profiles": {
@@ -147,6 +148,27 @@ async def test_changes_reach_a_subscriber_of_the_stateless_revision(daemon):
                     if len(heard) == 2:
                         break
     assert heard == {("PromptsListChanged", ""), ("ResourceUpdated", uri)}
+
+
+@pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
+async def test_changes_of_a_stateless_servers_resource_are_heard_of_after_its_restart_too(daemon):
+    heard = []
+
+    async def hear(message):
+        if getattr(message, "method", "") == "notifications/resources/updated":
+            heard.append(str(message.params.uri))
+
+    uri = "toolsearchd://watched/x:a"
+    async with open_client(daemon, name="wide-watches", message_handler=hear) as client:
+        await client.session.subscribe_resource(uri)
+        for _ in range(2):
+            heard.clear()
+            with trio.fail_after(30):
+                while uri not in heard:
+                    await client.call_tool("watched__touch", {"uri": "x:a"})
+                    await trio.sleep(0.1)
+            await client.call_tool("watched__end", {})
+            await trio.to_thread.run_sync(daemon.wait_servers, "watched")
 
 
 # --- the grant ----------------------------------------------------------------------------------------
