@@ -27,7 +27,7 @@ UNGUARDED = {
     ("upstream/stdio.py", "self._write"): LIFE,
     ("upstream/stdio.py", "self._process.drain_stderr"): LIFE,
     ("upstream/stdio.py", "watch_exit"): LIFE,
-    ("upstream/connection.py", "changes.run"): LIFE,
+    ("upstream/opening.py", "changes.run"): LIFE,
     ("upstream/upstream.py", "self._hold_start_slot"): LIFE,
     ("upstream/upstream.py", "self._kept.run"): LIFE,
     ("upstream/upstream.py", "self.calls.watch_again"): LIFE,

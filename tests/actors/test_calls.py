@@ -35,7 +35,13 @@ async def test_what_is_held_back_at_the_second_send_may_have_happened_at_the_fir
             raise ToolsearchdError(code, "not any more")
 
     calls = ServerCalls(
-        "srv", Limits(), 1, connected=connected, proven=lambda: None, secrets=lambda: SecretValues(())
+        "srv",
+        Limits(),
+        1,
+        connected=connected,
+        answered=lambda _: None,
+        secrets=lambda: SecretValues(()),
+        counts_errors=False,
     )
     with pytest.raises(ToolsearchdError) as caught:
         await calls.call("peek", {}, timeout_s=5, check=check, replays=True)

@@ -196,7 +196,13 @@ async def test_calls_that_wait_for_their_turn_and_one_that_has_it(nursery):
         return Connection()
 
     calls = ServerCalls(
-        "srv", LIMITS, 1, connected=connected, proven=lambda: None, secrets=lambda: SecretValues(())
+        "srv",
+        LIMITS,
+        1,
+        connected=connected,
+        answered=lambda _: None,
+        secrets=lambda: SecretValues(()),
+        counts_errors=False,
     )
     call = partial(calls.call, timeout_s=60, arguments={}, caller="s1")
     scope = trio.CancelScope()

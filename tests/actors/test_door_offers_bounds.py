@@ -53,7 +53,7 @@ def endless(size=10, cursor=lambda at: str(at), seconds=0.0):
         (lambda: endless(size=30_000), 3),
         (lambda: endless(cursor=lambda at: f"{at}" * 101), 1),
         (lambda: endless(seconds=3), 6),
-        (lambda: iter([([item(1)], 7, 0)]), 1),
+        (lambda: iter([([item(1)], ["a"], 0)]), 1),
         (lambda: iter([([item(1)], "a", 0), ([item(2)], "a", 0)]), 2),
     ],
 )

@@ -104,7 +104,13 @@ class World:
         )
         hooks = Hooks(settings=lambda: settings, activity=activity, environ={})
         self.calls = ServerCalls(
-            "srv", LIMITS, 8, connected=self._connected, proven=lambda: None, secrets=lambda: SecretValues(())
+            "srv",
+            LIMITS,
+            8,
+            connected=self._connected,
+            answered=lambda _: None,
+            secrets=lambda: SecretValues(()),
+            counts_errors=False,
         )
         self.dispatcher = Dispatcher(
             upstream=self,

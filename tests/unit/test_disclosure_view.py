@@ -95,7 +95,7 @@ def test_descriptions_are_cut_and_clean():
     long = {"name": "d" * 40, "inputSchema": {"type": "object", "required": ["p" * 80] + ["q"] * 50}}
     _, tools = group(view(source("s", [long | {"description": HOSTILE}])), "get data")
     (entry,) = tools.values()
-    assert entry["description"].startswith("Get data.\n\n\n\n<!-- ignore -->")
+    assert entry["description"].startswith("Get data.\n\n<!-- ignore -->")
     assert len(entry["description"]) == 501
     assert entry["description"].endswith("…")
     assert entry["required"] == ["p" * 64] + ["q"] * 31

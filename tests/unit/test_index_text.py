@@ -62,8 +62,8 @@ def test_fields_are_counted_apart() -> None:
         aliases=("mail",),
     )
     assert len(found.lengths) == len(NAMES)
-    assert list(dict(found.rows("B"))["mail"]) == [1, 0, 3, 1, 1, 1]
-    assert found.lengths == (2, 1, 4, 1, 2, 1)
+    assert list(dict(found.rows("B"))["mail"]) == [1, 0, 3, 1, 1, 1, 0]
+    assert found.lengths == (2, 1, 4, 1, 2, 1, 0)
 
 
 def test_stop_words_count_only_in_names() -> None:

@@ -32,8 +32,8 @@ FIELDS = (
     Field("description", 1.0, 0.6, lambda document: f"{document.title}\n{document.description}"),
     Field("parameters", 1.0, 0.6, _parameters, in_sight=False),
     Field("parameter_descriptions", 0.5, 0.6, _parameter_descriptions, in_sight=False),
-    Field("instructions", 0.3, 0.6, lambda document: document.instructions, in_sight=False),
     Field("aliases", 3.0, 0.3, lambda document: "\n".join(document.aliases)),
+    Field("instructions", 0.3, 0.6, lambda document: document.instructions, in_sight=False),
 )
 NAMES = tuple(field.name for field in FIELDS)
 NAME = NAMES.index("name")  # by which a match in a tool's name is told

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 import msgspec
 import trio
 
+from toolsearchd.catalog.model import Source, SourceState
 from toolsearchd.config.model import ServerSpec
+from toolsearchd.disclosure.sanitise import without_paths
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.system.signal import Signal
@@ -21,6 +23,11 @@ from toolsearchd.upstream.listing import ServerListing, Sieve, Sifted
 
 if TYPE_CHECKING:
     from toolsearchd.upstream.connection import Connection
+
+
+def shown_reason(reason: str, spec: ServerSpec) -> str:
+    """As a model may see it: without the paths of its entry, or any of this machine."""
+    return without_paths(reason, *spec.command[:1], spec.cwd)
 
 
 class KeptListing:
@@ -46,6 +53,28 @@ class KeptListing:
     def sifted(self, spec: ServerSpec) -> Sifted:
         """As the entry lets it through now."""
         return self._sieve.sift(self.listing.definitions, spec)
+
+    def source(
+        self, spec: ServerSpec, state: SourceState, reason: str, *, is_listed: bool, stale: bool
+    ) -> Source:
+        """The server as search sees it; not `is_listed`: with nothing of its list."""
+        listing, (kept, withheld) = self.listing, self.sifted(spec)
+        return Source(
+            name=spec.name,
+            state=state,
+            reason=shown_reason(reason, spec),
+            stale=stale,
+            definitions=kept if is_listed else (),
+            withheld=withheld if is_listed else (),
+            instructions=listing.instructions if is_listed else "",
+            declared_tools=len(kept),
+            truncated=listing.truncated,
+            rejected=listing.rejected,
+            mended=listing.mended,
+            project=spec.project,
+            pins=spec.pins,
+            spec_digest=spec.digest,
+        )
 
     def note_news(self) -> None:
         self._news.set()

@@ -16,10 +16,10 @@ class Trouble:
         self._refusal = False  # the text is of a call that HTTP refused
         self.text = ""
 
-    def tell(self, words: str, *, behind: str = "", refusal: bool = False) -> str:
+    def tell(self, words: str, *, behind: str = "") -> str:
         """The text from now on. `behind`: what is shown after it and holds no secret any more."""
         self.text = plain_line(self._secrets().masked(words)) + behind
-        self._refusal = refusal
+        self._refusal = False
         return self.text
 
     def connected(self) -> None:
@@ -27,6 +27,10 @@ class Trouble:
         if not self._refusal:
             self.text = ""
 
-    def answered(self) -> None:
-        if self._refusal:
-            self.text, self._refusal = "", False
+    def answered(self, refusal: str) -> None:
+        """A call was; `refusal`: HTTP's words where it refused the call."""
+        if refusal:
+            self.tell(refusal)
+        elif self._refusal:
+            self.text = ""
+        self._refusal = bool(refusal)

@@ -18,7 +18,7 @@ import trio
 from toolsearchd.catalog.model import Source, SourceState
 from toolsearchd.config.model import ServerSpec
 from toolsearchd.config.secret_values import secrets_of
-from toolsearchd.disclosure.sanitise import plain_line, without_paths
+from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.control_replies import EntryOrigin, ServerStatus
@@ -26,7 +26,7 @@ from toolsearchd.system.guard import guarded
 from toolsearchd.system.signal import Signal
 from toolsearchd.upstream.backoff import Backoff, Breaker
 from toolsearchd.upstream.calls import ServerCalls
-from toolsearchd.upstream.kept_listing import KeptListing
+from toolsearchd.upstream.kept_listing import KeptListing, shown_reason
 from toolsearchd.upstream.lines import LineReader
 from toolsearchd.upstream.listing import ServerListing
 from toolsearchd.upstream.process import ServerProcess
@@ -36,7 +36,8 @@ from toolsearchd.upstream.trouble import Trouble
 from toolsearchd.upstream.words import trail_of, words_of, words_of_spawn_error
 
 if TYPE_CHECKING:
-    from toolsearchd.upstream.connection import Connection, Transport
+    from toolsearchd.upstream.connection import Connection
+    from toolsearchd.upstream.opening import Transport
 
 log = logging.getLogger(__name__)
 
@@ -115,23 +116,8 @@ class Upstream:
     def source(self) -> Source:
         # A server that is coming back keeps its tools listed: a catalog that flaps breaks prompt caches.
         listed = (self._ever_ready or self._known_before) and self.state != "parked"
-        listing, (kept, withheld) = self._kept.listing, self._kept.sifted(self.spec)
-        return Source(
-            name=self.spec.name,
-            state=self.state,
-            reason=self._reason_for_models(),
-            stale=listed and not self._ever_ready,
-            definitions=kept if listed else (),
-            withheld=withheld if listed else (),
-            instructions=listing.instructions if listed else "",
-            declared_tools=len(kept),
-            truncated=listing.truncated,
-            rejected=listing.rejected,
-            mended=listing.mended,
-            project=self.spec.project,
-            pins=self.spec.pins,
-            spec_digest=self.spec.digest,
-        )
+        stale = listed and not self._ever_ready
+        return self._kept.source(self.spec, self.state, self.reason, is_listed=listed, stale=stale)
 
     def status(self) -> ServerStatus:
         now, connection, listing = trio.current_time(), self._connection, self._kept.listing
@@ -187,11 +173,9 @@ class Upstream:
 
     def _note_answer(self, refusal: str) -> None:
         """Of a call. `refusal`: HTTP's words, which stand beside the state until a call is answered."""
-        if refusal:
-            self.trouble.tell(refusal, refusal=True)
-        else:
+        if not refusal:
             self._backoff.proven()
-            self.trouble.answered()
+        self.trouble.answered(refusal)
 
     def _take_told(self, method: str, params: Mapping[str, Any]) -> None:
         if method != "notifications/message":
@@ -199,11 +183,8 @@ class Upstream:
         elif (client := self.calls.waiting.only()) is not None:
             client.tell(self.spec.name, method, params)
 
-    def _reason_for_models(self) -> str:
-        return without_paths(self.reason, *self.spec.command[:1], self.spec.cwd)
-
     def _unavailable(self) -> ToolsearchdError:
-        why = self._retired or f"is {self.state}: {self._reason_for_models()}"
+        why = self._retired or f"is {self.state}: {shown_reason(self.reason, self.spec)}"
         return ToolsearchdError("SERVER_UNAVAILABLE", f"{self.spec.name} {why}", server=self.spec.name)
 
     async def _wait_connected(self, patience_s: float) -> Connection:
@@ -340,7 +321,7 @@ class Upstream:
 
     async def _serve(self, transport: Transport, lost: trio.Event) -> str | None:
         """From the handshake to the end of the connection; why it ended, None for idleness."""
-        from toolsearchd.upstream.connection import open_connection
+        from toolsearchd.upstream.opening import open_connection
 
         spec, step = self.spec, "handshake"
         self._kept.begin()
