@@ -64,6 +64,14 @@ async def test_a_handshake_that_can_not_be_used_names_the_field(nursery, said, w
     assert words in (await world.reach(IN, "failed"))["reason"]
 
 
+async def test_a_refused_handshake_says_why_whatever_else_the_server_answers(nursery):
+    refusal = '{"jsonrpc":"2.0","id":ID,"error":{"code":-32602,"message":"no licence"}}'
+    odd = '{"jsonrpc":"2.0","id":ID,"result":{}}'
+    answers = ("initialize", refusal, "server/discover", odd)
+    world = await World(misbehaving(IN, json.dumps(INFO), *answers)).start(nursery)
+    assert "no licence" in (await world.reach(IN, "failed"))["reason"]
+
+
 @pytest.mark.parametrize(
     ("line", "code", "words"),
     [

@@ -177,6 +177,6 @@ async def _shake_hands(session: ClientSession, spec: ServerSpec, limits: Limits)
             with trio.move_on_after(limits.discover_timeout_s):
                 await session.discover()
                 return
-        except (MCPError, RuntimeError, ValueError):
+        except (MCPError, RuntimeError, ValueError, ToolsearchdError):
             pass  # its refusal of the handshake says more
         raise
