@@ -4,9 +4,12 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mcp_types import DiscoverResult, InitializeResult
 
+from toolsearchd.errors import ToolsearchdError
 from toolsearchd.upstream.answers import BAD_LINE_CODE, GIVEN_UP, call_result, put_in_shape
-from toolsearchd.values import find_fault
+from toolsearchd.upstream.handshake import usable_handshake
+from toolsearchd.values import find_fault, representable
 
 CALL, LIST = {3: "tools/call"}, {3: "tools/list"}
 
@@ -123,3 +126,38 @@ def test_any_result_is_one(value):
     assert find_fault(result) is None
     assert isinstance(result.get("isError", False), bool)
     msgspec.json.encode(result)
+
+
+FIELDS = [
+    "protocolVersion",
+    "capabilities",
+    "serverInfo",
+    "instructions",
+    "_meta",
+    "supportedVersions",
+    "ttlMs",
+]
+
+
+@given(
+    st.dictionaries(st.sampled_from(FIELDS), ANY)
+    | st.fixed_dictionaries(
+        {"protocolVersion": st.just("2025-06-18"), "supportedVersions": st.just(["2026-07-28"])},
+        optional={
+            "capabilities": st.dictionaries(st.sampled_from(["tools", "logging", "tasks", "x"]), ANY),
+            "serverInfo": st.dictionaries(st.sampled_from(["name", "version", "icons", "title"]), ANY),
+            "_meta": ANY | st.fixed_dictionaries({"io.modelcontextprotocol/serverInfo": ANY}),
+            "instructions": ANY,
+        },
+    )
+)
+@pytest.mark.parametrize("result", [InitializeResult, DiscoverResult])
+def test_any_handshake_is_used_or_its_field_is_named(result, said):
+    method = "initialize" if result is InitializeResult else "server/discover"
+    try:
+        used = usable_handshake(method, representable(said))
+    except ToolsearchdError as error:
+        assert error.code == "BAD_RESULT"
+        assert "protocolVersion" in error.message or "supportedVersions" in error.message
+    else:
+        result.model_validate(used, by_name=False)
