@@ -1,8 +1,14 @@
 """Results through the door in each revision: what was carried out arrives, whatever its shape."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp_types.methods import serialize_server_result
 
 from tests.actors.door_session import Catalog, make_tool, open_door
+from tests.odd_values import json_values
+from toolsearchd.doors.carried import carried_result
+from toolsearchd.values import representable
 
 ECHO = make_tool("srv", "echo")
 VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
@@ -57,3 +63,31 @@ async def test_a_part_that_the_revision_can_not_carry_costs_itself(odd, left, ve
     assert left in result["content"][0]["text"]
     if "resultType" not in odd:
         assert f"MCP {version} can't carry" in result["content"][-1]["text"]
+
+
+BLOCKS = st.fixed_dictionaries(
+    {},
+    optional={
+        "type": st.sampled_from(["text", "image", "audio", "resource", "resource_link", "x"]) | json_values(),
+        "text": json_values(),
+        "data": json_values(),
+        "mimeType": json_values(),
+        "uri": json_values(),
+        "resource": json_values(),
+        "annotations": json_values(),
+        "_meta": json_values(),
+    },
+)
+
+
+@given(
+    st.fixed_dictionaries(
+        {"content": st.lists(BLOCKS, max_size=3) | json_values()},
+        optional={key: json_values() for key in ("structuredContent", "_meta", "isError", "resultType", "x")},
+    ),
+    st.sampled_from([*VERSIONS, "2026-07-28"]),
+)
+def test_any_result_is_carried_by_every_revision(result, version):
+    carried = carried_result(representable(result), version)
+    serialised = serialize_server_result("tools/call", version, carried)
+    assert isinstance(serialised["content"], list)

@@ -172,7 +172,6 @@ class Upstream:
         return self._connection.capabilities if self._connection else frozenset()
 
     def _note_answer(self, refusal: str) -> None:
-        """Of a call. `refusal`: HTTP's words, which stand beside the state until a call is answered."""
         if not refusal:
             self._backoff.proven()
         self.trouble.answered(refusal)
@@ -390,7 +389,6 @@ class Upstream:
         return False
 
     def _complain(self, words: str) -> None:
-        """Of its lists; what is in force goes on."""
         log.warning("server %s: %s", self.spec.name, self.trouble.tell(words))
 
     def _set(self, state: SourceState, reason: str) -> None:
