@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
-import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -25,14 +23,13 @@ from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.dispatch.hooks import HookAnswer, HookFault, HookKind, is_meant, read_answer
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.protocol.framing import ENCODING_ERRORS
-from toolsearchd.system import children
+from toolsearchd.system.commands import CommandFault, ask
 from toolsearchd.system.marker import command_environment
 from toolsearchd.values import representable
 
 log = logging.getLogger(__name__)
 
 _MAX_ANSWER = 8 * 1024 * 1024  # as a frame: what is rewritten has to fit one
-_GRACE_S = 0.2  # for what is still in the pipe when the command has ended; its children may hold it open
 
 
 class Hooks:
@@ -104,7 +101,7 @@ class Hooks:
             answer = await self._answer(kind, hook, _written(kind, question))
             rewrote = answer.arguments is not None or answer.response is not None
             result = "blocked" if answer.decision == "block" else "rewrote" if rewrote else "ok"
-        except (HookFault, OSError, ValueError) as fault:
+        except (HookFault, CommandFault, OSError, ValueError) as fault:
             error, answer = fault, HookAnswer()
         self._activity.publish(
             "hook",
@@ -131,50 +128,15 @@ class Hooks:
         return answer
 
     async def _answer(self, kind: HookKind, hook: Hook, question: bytes) -> HookAnswer:
-        """Raises `HookFault` and OSError."""
-        command = ["/bin/sh", "-c", hook.command] if isinstance(hook.command, str) else list(hook.command)
-        process = await children.open_process(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+        """Raises `HookFault`, `CommandFault` and OSError."""
+        answer = await ask(
+            hook.command,
+            question,
             env=self._environ | command_environment(),
-            start_new_session=True,
+            timeout_s=hook.timeout_s,
+            most=_MAX_ANSWER,
         )
-        assert process.stdout is not None
-        assert process.stderr is not None
-        said = {process.stdout: b"", process.stderr: b""}
-
-        async def read(pipe: Any, ended: trio.CancelScope) -> None:
-            while len(said[pipe]) <= _MAX_ANSWER and (chunk := await pipe.receive_some(65536)):
-                said[pipe] += chunk
-            if len(said[pipe]) > _MAX_ANSWER:
-                ended.cancel()
-
-        async def write() -> None:
-            assert process.stdin is not None
-            try:
-                await process.stdin.send_all(question)
-                await process.stdin.aclose()
-            except (trio.BrokenResourceError, trio.ClosedResourceError):
-                pass  # it does not want to know
-
-        try:
-            with trio.move_on_after(hook.timeout_s) as bound:
-                async with trio.open_nursery() as nursery:
-                    nursery.start_soon(write)
-                    nursery.start_soon(read, process.stdout, nursery.cancel_scope)
-                    nursery.start_soon(read, process.stderr, nursery.cancel_scope)
-                    await process.wait()
-                    nursery.cancel_scope.deadline = trio.current_time() + _GRACE_S
-            if bound.cancelled_caught:
-                raise HookFault(f"no answer within {hook.timeout_s:g} s")
-            if max(map(len, said.values())) > _MAX_ANSWER:
-                raise HookFault(f"it said more than {_MAX_ANSWER} bytes")
-        finally:
-            await _end(process)
-        assert process.returncode is not None
-        return read_answer(kind, process.returncode, said[process.stdout], said[process.stderr])
+        return read_answer(kind, *answer)
 
 
 def _is_meant(hook: Hook, profiles: Sequence[str], tool: Tool, arguments: Mapping[str, Any]) -> bool:
@@ -192,19 +154,6 @@ def _written(kind: HookKind, question: dict[str, Any]) -> bytes:
         raise ToolsearchdError(
             "INVALID_ARGUMENTS", f"the arguments have no JSON form, nothing was sent: {error}"
         ) from error
-
-
-async def _end(process: trio.Process) -> None:
-    """Nothing of it stays, and no pipe."""
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except OSError:
-        pass  # all of it has ended
-    with trio.CancelScope(shield=True), trio.move_on_after(2):
-        await process.wait()
-        for pipe in (process.stdin, process.stdout, process.stderr):
-            assert pipe is not None
-            await pipe.aclose()
 
 
 def _name_of(hook: Hook) -> str:

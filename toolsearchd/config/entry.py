@@ -139,9 +139,6 @@ class EntryReader:
             self._report("warning", "both url and command are given; url is used", name, "command")
         if not url and not command:
             raise EntryError("neither a command nor a url is given", "command")
-        if entry.get("envFile"):
-            named = PurePosixPath(str(entry["envFile"])).name  # models read it too: no path of this machine
-            self._need(f"file {named}", "it is not read", name, "envFile")
         if "\n" in url or "\r" in url:
             raise EntryError("a line break can't be part of it", "url")
         plain = {
@@ -152,6 +149,8 @@ class EntryReader:
             "cwd": "" if url else self._cwd(name, entry),
             "url": url,
             "headers": self._texts(name, entry, "headers") if url else {},
+            "headers_helper": self._text(name, entry, "headersHelper") if url else "",
+            "env_file": "" if url else self._path_of(self._text(name, entry, "envFile")),
             "origins": (origin,),
             "enabled": self._enabled(entry),
             "project": origin.project,
@@ -225,7 +224,7 @@ class EntryReader:
             if not isinstance(part, str | int | float):
                 raise EntryError("expected a text", *field)
             found.append(self._expanded(name, _as_text(part), *field))
-        return tuple(found)
+        return (self._at_home(found[0]), *found[1:])
 
     def _args(self, args: object) -> list[Any]:
         if args is None:
@@ -248,10 +247,15 @@ class EntryReader:
 
     def _cwd(self, name: str, entry: Mapping[str, Any]) -> str:
         """Clients start a project's servers in the project; the daemon's own directory means nothing."""
-        cwd = self._text(name, entry, "cwd")
-        if cwd:
-            return str(PurePosixPath(self._root or self._context.home, cwd))
-        return self._root
+        return self._path_of(self._text(name, entry, "cwd")) or self._root
+
+    def _path_of(self, path: str) -> str:
+        """`~` is the person's home; what is relative begins in the project, else at home."""
+        path = self._at_home(path)
+        return str(PurePosixPath(self._root or self._context.home, path)) if path else ""
+
+    def _at_home(self, path: str) -> str:
+        return self._context.home + path[1:] if path == "~" or path.startswith("~/") else path
 
     def _text(self, name: str, entry: Mapping[str, Any], key: str) -> str:
         value = entry.get(key)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
+from pathlib import PurePosixPath
 
 import msgspec
 
@@ -41,11 +42,19 @@ def desired_state(
     key: bytes,
     config_file: str,
     environment: Mapping[str, str] | None = None,
+    env_files: Mapping[str, Mapping[str, str] | None] | None = None,
 ) -> Desired:
     """`parsed`: one per file, in sources order, the last good parse of each. `key`: keys the spec digests.
-    `environment`: of `environment.file`, beneath each entry's own env (so a changed value restarts)."""
+    `environment`: of `environment.file`, beneath each entry's own env (so a changed value restarts).
+    `env_files`: what stands in those that entries name, by path; None: it is not there."""
     problems: list[Problem] = [problem for one in parsed for problem in one.problems]
-    specs = _restricted(parsed)
+    files = env_files or {}
+    specs = _restricted(
+        [
+            msgspec.structs.replace(one, servers=tuple(_with_env_file(spec, files) for spec in one.servers))
+            for one in parsed
+        ]
+    )
     own = _own_servers(settings, context, config_file)
     specs += own.servers
     problems += own.problems
@@ -75,9 +84,19 @@ def spec_digest(spec: ServerSpec, key: bytes) -> str:
         spec.cwd,
         spec.url,
         sorted(spec.headers.items()),
+        spec.headers_helper,
         spec.project,
     )
     return blake2b(msgspec.json.encode(meaning), key=key[:64], digest_size=16).hexdigest()
+
+
+def _with_env_file(spec: ServerSpec, files: Mapping[str, Mapping[str, str] | None]) -> ServerSpec:
+    if not spec.env_file:
+        return spec
+    found = files.get(spec.env_file)
+    if found is not None:
+        return msgspec.structs.replace(spec, env={**found, **spec.env})
+    return msgspec.structs.replace(spec, needs=spec.needs or f"file {PurePosixPath(spec.env_file).name}")
 
 
 def _own_servers(settings: Settings, context: ExpandContext, config_file: str) -> Parsed:

@@ -63,6 +63,8 @@ class ServerSpec(msgspec.Struct, frozen=True, kw_only=True):
     cwd: str = ""
     url: str = ""
     headers: Mapping[str, str] = msgspec.field(default_factory=dict)
+    headers_helper: str = ""  # for the shell: prints more headers as a JSON object, at each connect
+    env_file: str = ""  # of variables beneath `env`
     origins: tuple[Origin, ...] = ()
     digest: str = ""  # transport, command, env, cwd | url, headers; keyed, since values may be secrets
     # The daemon's own keys: changing one of these does not restart the server.

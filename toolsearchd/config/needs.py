@@ -37,4 +37,4 @@ def mend_of(need: str) -> str:
         return "write the folder's path in its place: which folder a window has open only its client knows"
     if kind == "input":
         return f"give {name} as a variable of environment.file and write that here, or leave it to its client"
-    return "put its variables into env or environment.file, and take the key out"
+    return "write that file, or put its variables into env and take envFile out"

@@ -22,10 +22,13 @@ from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.control_replies import EntryOrigin, ServerStatus
+from toolsearchd.system.commands import CommandFault
 from toolsearchd.system.guard import guarded
 from toolsearchd.system.signal import Signal
 from toolsearchd.upstream.backoff import Backoff, Breaker
 from toolsearchd.upstream.calls import ServerCalls
+from toolsearchd.upstream.headers_helper import with_headers
+from toolsearchd.upstream.idleness import wait_end
 from toolsearchd.upstream.kept_listing import KeptListing, shown_reason
 from toolsearchd.upstream.lines import LineReader
 from toolsearchd.upstream.listing import ServerListing
@@ -42,7 +45,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _AFTER_BUG_S = 1.0  # at least, before a server whose keeping failed by a bug is tried again
-_PROVEN_S = 180.0  # a session that held this long was no accident (the reference's keepalive interval)
 
 
 class _FailedError(RuntimeError):
@@ -276,9 +278,7 @@ class Upstream:
     async def _live(self) -> str | None:
         await load_sdk()
         if self.spec.transport != "stdio":
-            from toolsearchd.upstream.remote import RemoteTransport
-
-            return await self._serve(RemoteTransport(self.spec, self._limits), trio.Event())
+            return await self._live_remote()
         environment = await self._environment(self.spec)
         self._secrets = secrets_of(self.spec, environment)
         first_byte = trio.Event()
@@ -288,6 +288,19 @@ class Upstream:
                 return await self._live_process(environment, first_byte)
             finally:
                 first_byte.set()
+
+    async def _live_remote(self) -> str | None:
+        from toolsearchd.upstream.remote import RemoteTransport
+
+        spec = self.spec
+        if spec.headers_helper:
+            environment = await self._environment(spec)
+            try:
+                spec = await with_headers(spec, environment)
+            except CommandFault as error:
+                raise _FailedError(str(error)) from error
+            self._secrets = secrets_of(spec, environment)
+        return await self._serve(RemoteTransport(spec, self._limits), trio.Event())
 
     async def _hold_start_slot(self, first_byte: trio.Event, *, task_status: trio.TaskStatus[None]) -> None:
         """Few servers start at once: a slot is held from the fork to the first byte, bounded."""
@@ -359,7 +372,9 @@ class Upstream:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._kept.run, connection, lambda: self.spec.connect_timeout_s)
                 nursery.start_soon(self.calls.watch_again, connection, self._take_told)
-                is_idle = await self._wait_end(connection)
+                is_idle = await wait_end(
+                    connection, self.calls, lambda: self.spec.idle_timeout_s, lambda: self._backoff.proven()
+                )
                 if connection.session_ended:
                     await connection.settle()
                 nursery.cancel_scope.cancel()
@@ -368,25 +383,6 @@ class Upstream:
             self._connection = None
             self._renews = connection.session_ended
             self._set("starting", "starting again")
-
-    async def _wait_end(self, connection: Connection) -> bool:
-        """Until the connection is lost, or (True) nobody has used it for the spec's idle_timeout."""
-        proven_at = trio.current_time() + _PROVEN_S
-        while not connection.lost.is_set():
-            now, idle_s = trio.current_time(), self.spec.idle_timeout_s
-            idle_at = float("inf")
-            if idle_s and self.calls.in_flight:
-                idle_at = now + idle_s
-            elif idle_s:
-                idle_at = self.calls.last_used + idle_s
-            if now >= idle_at:
-                return True
-            if now >= proven_at:
-                self._backoff.proven()
-                proven_at = float("inf")
-            with trio.move_on_at(min(idle_at, proven_at)):
-                await connection.lost.wait()
-        return False
 
     def _complain(self, words: str) -> None:
         log.warning("server %s: %s", self.spec.name, self.trouble.tell(words))

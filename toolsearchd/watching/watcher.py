@@ -33,6 +33,7 @@ from toolsearchd.index.lexicon import Lexicon
 from toolsearchd.protocol.control_replies import ReadConfig
 from toolsearchd.system.signal import Signal
 from toolsearchd.watching.client_file import ClientFile
+from toolsearchd.watching.entry_files import EntryFiles
 from toolsearchd.watching.files import WatchPoints, watch_points
 from toolsearchd.watching.own_config import OwnConfig
 from toolsearchd.watching.remembered import ConfigMemory, digest_key
@@ -72,6 +73,7 @@ class Watcher:
         self._environment: WatchedFile[dict[str, str]] | None = None
         self._sources: dict[tuple[str, str], ClientFile] = {}
         self._words = WordFiles()
+        self._entry_files = EntryFiles()
         self._watch_problem: Problem | None = None
         self._log_problems = log_problems
         self._told: frozenset[Problem] = frozenset()
@@ -136,13 +138,17 @@ class Watcher:
             context = self._context(source.project)
             self._look(source.file, partial(source.parse, context=context), context)
         self._let_go_of_what_is_back()
+        parsed = [source.servers() for source in self._sources.values()]
+        self._entry_files.choose(spec for one in parsed for spec in one.servers)
+        self._entry_files.look(self.settings.limits, grace_s=self._grace_s, now=now)
         self.desired = desired_state(
             self.settings,
-            [source.servers() for source in self._sources.values()],
+            parsed,
             self._context(""),
             self._key,
             str(self.config_file),
             self._environment.value if self._environment is not None else {},
+            self._entry_files.values,
         )
         self._tell_problems()
         if (self.settings, self.lexicon, self.desired.servers) != before:
@@ -261,7 +267,7 @@ class Watcher:
     def _named_files(self) -> list[WatchedFile[Any]]:
         environment = [self._environment] if self._environment is not None else []
         sources = [source.file for source in self._sources.values()]
-        return [*environment, *self._words.files, *sources]
+        return [*environment, *self._words.files, *self._entry_files.files, *sources]
 
     def _tell_problems(self) -> None:
         """Each problem once in the log, when it appears."""
