@@ -239,6 +239,23 @@ async def test_a_cursor_is_any_text_and_any_number(script, cursor):
         assert world.tools("far") == ["t0", "t1"]
 
 
+async def test_an_empty_cursor_that_is_refused_was_the_end_of_the_list(script):
+    script.list_pages = {"null": {"tools": [TOOL], "nextCursor": ""}}  # any other is an error
+    async with reached(script) as world:
+        assert world.tools("far") == ["echo"]
+
+
+@pytest.mark.parametrize("code", [-32092, -32093])
+async def test_no_server_can_have_its_call_sent_again(script, code):
+    async with reached(script) as world:
+        script.answers = [
+            json.dumps({"jsonrpc": "2.0", "id": "ID", "error": {"code": code, "message": "x", "data": {}}})
+        ]
+        script.answers = [script.answers[0].replace('"ID"', "ID")]
+        await refused("SERVER_ERROR", world.call, "far")
+        assert (script.calls, script.began) == (1, 1)
+
+
 @pytest.mark.parametrize("cursor", ["", "same", 3])
 async def test_a_cursor_that_leads_back_ends_the_list_without_doubles(script, cursor):
     page = {"tools": [TOOL], "nextCursor": cursor}

@@ -70,7 +70,11 @@ def http_server(script):
                 return self.give(404)
             elif method == "tools/list":
                 cursor = (message.get("params") or {}).get("cursor")
-                reply["result"] = script.list_pages[json.dumps(cursor)]
+                page = script.list_pages.get(json.dumps(cursor))
+                if page is None:
+                    reply["error"] = {"code": -32602, "message": "no such cursor"}
+                else:
+                    reply["result"] = page
             elif script.answers:
                 script.calls += 1
                 answer = script.answers.pop(0)

@@ -314,7 +314,6 @@ def test_what_would_be_asked_of_a_person_is_said():
     text = '{"servers": {"s": {"command": "x", "envFile": ".env",\n "env": {"K": "${input:key}"}}}}'
     parsed = parse("vscode", text)
     assert [(p.level, p.path, p.line) for p in parsed.problems] == [
-        ("warning", "servers.s.envFile", 1),
         ("warning", "servers.s.env.K", 2),
     ]
 

@@ -21,6 +21,7 @@ from toolsearchd.config.expand import ExpandContext, Rule, expand
 from toolsearchd.config.masking import unquoted
 from toolsearchd.config.model import Origin, Problem, ServerSpec
 from toolsearchd.config.needs import mend_of, need_of, placeholder_in
+from toolsearchd.config.other_clients import keys_of_others
 from toolsearchd.config.restrictions import Restrictions
 from toolsearchd.config.words import split_words
 
@@ -137,6 +138,8 @@ class EntryReader:
         command = self._command(name, entry)
         if url and command:
             self._report("warning", "both url and command are given; url is used", name, "command")
+        for other, key in keys_of_others(entry):
+            self._report("warning", f"another client's key, here it is {key}: it is not read", name, other)
         if not url and not command:
             raise EntryError("neither a command nor a url is given", "command")
         if "\n" in url or "\r" in url:
@@ -214,6 +217,11 @@ class EntryReader:
             parts = [*command, *self._args(entry.get("args"))]
         elif isinstance(command, str):
             parts = [command, *self._args(entry.get("args"))]
+            first, *rest = command.split()[:4] or [""]
+            if rest and "/" not in first and not self._strict:
+                args = ", ".join(map(json.dumps, rest))
+                words = f"is one program: write {json.dumps(first)} and args: [{args}, …]"
+                self._report("warning", words, name, "command")
         else:
             raise EntryError("expected a text", "command")
         if not parts or not parts[0]:

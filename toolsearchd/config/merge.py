@@ -6,16 +6,17 @@ which files were read or changed never matters.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import PurePosixPath
 
 import msgspec
 
-from toolsearchd.config.document import NOWHERE
+from toolsearchd.config.document import NOWHERE, problem_at
 from toolsearchd.config.entry import NOT_STARTED, EntryReader
 from toolsearchd.config.expand import RULES, ExpandContext
 from toolsearchd.config.model import Desired, Origin, Problem, ServerSpec
+from toolsearchd.config.needs import mend_of
 from toolsearchd.config.restrictions import OWN, restrictions_of
 from toolsearchd.config.settings import Settings
 from toolsearchd.config.sources import Parsed
@@ -55,6 +56,7 @@ def desired_state(
             for one in parsed
         ]
     )
+    problems += _missing_files(specs)
     own = _own_servers(settings, context, config_file)
     specs += own.servers
     problems += own.problems
@@ -96,7 +98,22 @@ def _with_env_file(spec: ServerSpec, files: Mapping[str, Mapping[str, str] | Non
     found = files.get(spec.env_file)
     if found is not None:
         return msgspec.structs.replace(spec, env={**found, **spec.env})
-    return msgspec.structs.replace(spec, needs=spec.needs or f"file {PurePosixPath(spec.env_file).name}")
+    return msgspec.structs.replace(spec, needs=spec.needs or _file_need(spec))
+
+
+def _file_need(spec: ServerSpec) -> str:
+    return f"file {PurePosixPath(spec.env_file).name}"  # models read it too: no path of this machine
+
+
+def _missing_files(specs: Iterable[ServerSpec]) -> list[Problem]:
+    found = []
+    for spec in specs:
+        if spec.env_file and spec.enabled and spec.needs == _file_need(spec):
+            origin = spec.origins[0]
+            words = f"the file is not there; the server needs {spec.needs} and {NOT_STARTED}"
+            path = (origin.entry, "envFile")
+            found.append(problem_at("warning", words, origin.file, path, mend=mend_of(spec.needs)))
+    return found
 
 
 def _own_servers(settings: Settings, context: ExpandContext, config_file: str) -> Parsed:

@@ -19,6 +19,7 @@ TOO_LARGE_CODE = -32_090
 BAD_LINE_CODE = -32_091
 REFUSED_CODE = -32_092  # by HTTP; `data` has `status` and `retry_after_s`
 SESSION_ENDED_CODE = -32_093  # `data` too, where nothing was carried out
+_NO_SERVERS_OWN = (REFUSED_CODE, SESSION_ENDED_CODE)  # by them a call is sent again: ours to say
 GIVEN_UP = ""
 _HANDSHAKE = ("initialize", "server/discover")  # their answers are read by the SDK, which takes no odd text
 _NO_CODE = -32_603  # of a server whose error has no usable code: JSON-RPC's internal error
@@ -122,7 +123,9 @@ def _error(error: Any) -> dict[str, Any]:
     code, error = error.get("code"), representable(error)
     message = error.get("message")
     words = message if isinstance(message, str) and message.strip() else _excerpt(error)
-    if not isinstance(code, int) or isinstance(code, bool):
+    if code in _NO_SERVERS_OWN:
+        code = _NO_CODE
+    elif not isinstance(code, int) or isinstance(code, bool):
         words = words if code is None else f"{_words(code)}: {words}"
         code = _NO_CODE
     return {"code": code, "message": words} | ({"data": error["data"]} if "data" in error else {})

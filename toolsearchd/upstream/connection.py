@@ -126,6 +126,8 @@ class Connection:
         except ToolsearchdError as error:
             if error.fields.get("server_code") == _METHOD_NOT_FOUND and cursor is None:
                 return [], None  # a server of resources or prompts only
+            if error.code == "SERVER_ERROR" and cursor == "":
+                return [], None  # it meant the end of its list by it
             raise
         tools = page.get("tools")
         if not isinstance(tools, list):

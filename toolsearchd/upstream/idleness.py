@@ -12,7 +12,7 @@ from toolsearchd.upstream.calls import ServerCalls
 if TYPE_CHECKING:
     from toolsearchd.upstream.connection import Connection
 
-_PROVEN_S = 60.0  # a session that held so long proves that the server is well
+_PROVEN_S = 180.0  # a session that held this long was no accident (the reference's keepalive interval)
 
 
 async def wait_end(

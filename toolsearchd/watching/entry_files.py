@@ -29,7 +29,7 @@ class EntryFiles:
     def choose(self, specs: Iterable[ServerSpec]) -> None:
         paths = dict.fromkeys(spec.env_file for spec in specs if spec.env_file and spec.enabled)
         self._files = {
-            path: self._files.get(path) or WatchedFile(Path(path), {}, wanted=True) for path in paths
+            path: self._files.get(path) or WatchedFile(Path(path), {}, wanted=False) for path in paths
         }
 
     def look(self, limits: Limits, *, grace_s: float, now: float) -> None:

@@ -13,6 +13,7 @@ from toolsearchd.config.entry import EntryReader
 from toolsearchd.config.expand import RULES, ExpandContext
 from toolsearchd.config.json_text import parse_json
 from toolsearchd.config.model import Origin, Problem, ServerSpec
+from toolsearchd.config.other_clients import SECTIONS, holds_servers
 from toolsearchd.config.restrictions import ClientRules
 
 Entries = Iterator[tuple[Path, str, object, str]]
@@ -51,6 +52,7 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     locations: tuple[str, ...]
     project_file: str = ""
+    section: str = "mcpServers"  # where its entries stand, for who wrote another client's
     rule: str = "none"
     milliseconds: bool = False
     entries: Callable[[Mapping[str, Any]], Entries]
@@ -131,6 +133,8 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
         except SectionError as error:
             problems.append(problem_at("error", str(error), file, error.path, document.place(error.path)))
             return Parsed(problems=tuple(problems), usable=False)
+        if not found and not inert and len(problems) == len(document.problems):
+            problems += self._other_section(document, file)
         rules, lost = self._rules(document, file, context.workspace)
         return Parsed(
             servers=tuple(found),
@@ -138,6 +142,17 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
             inert=inert,
             rules=rules,
         )
+
+    def _other_section(self, document: ConfigDocument, file: str) -> list[Problem]:
+        """Servers where another client looks for them, in a file without a section of its own."""
+        if at(document.value, *self.section.split(".")) is not None:
+            return []
+        for name in SECTIONS:
+            path = tuple(name.split("."))
+            if holds_servers(at(document.value, *path)):
+                words = f"servers that are not read: this client's stand under {self.section}"
+                return [problem_at("warning", words, file, path, document.place(path))]
+        return []
 
 
 def _placed(places: Iterable[str], home: str, config_home: str) -> list[str]:

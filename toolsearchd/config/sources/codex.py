@@ -91,6 +91,7 @@ def _entries(document: Mapping[str, Any]) -> Entries:
 
 FORMAT = Format(
     name="codex",
+    section="mcp_servers",
     locations=("~/.codex/config.toml",),
     project_file=".codex/config.toml",
     rule="codex",

@@ -33,6 +33,7 @@ def _load(text: str, file: str) -> ConfigDocument:
 
 FORMAT = Format(
     name="hermes",
+    section="mcp_servers",
     locations=("~/.hermes/config.yaml",),
     rule="hermes",
     entries=_entries,

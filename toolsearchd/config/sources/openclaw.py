@@ -57,6 +57,7 @@ def _meant(name: str) -> str:
 
 FORMAT = Format(
     name="openclaw",
+    section="mcp.servers",
     locations=("~/.openclaw/openclaw.json",),
     rule="plain",
     load=parse_json5,

@@ -44,6 +44,7 @@ _BUILT_IN = (
 
 FORMAT = Format(
     name="opencode",
+    section="mcp",
     locations=("$config/opencode/opencode.json", "$config/opencode/opencode.jsonc"),
     project_file="opencode.json",
     rule="opencode",

@@ -35,6 +35,7 @@ def _rules(document: Mapping[str, Any], project: str) -> ReadRules:
 
 FORMAT = Format(
     name="vscode",
+    section="servers",
     locations=("$config/Code/User/mcp.json", "$config/Code - Insiders/User/mcp.json"),
     project_file=".vscode/mcp.json",
     rule="editor",

@@ -63,6 +63,7 @@ def _rules(document: Mapping[str, Any], project: str) -> ReadRules:
 
 FORMAT = Format(
     name="zed",
+    section="context_servers",
     locations=("$config/zed/settings.json",),
     project_file=".zed/settings.json",
     milliseconds=True,
