@@ -9,6 +9,7 @@ from toolsearchd.config.expand import ExpandContext
 from toolsearchd.config.merge import desired_state, spec_digest
 from toolsearchd.config.settings import Settings
 from toolsearchd.config.sources import FORMATS, Parsed, format_of
+from toolsearchd.config.sources.base import Homes
 
 CONTEXT = ExpandContext(environ={"SET": "value", "EMPTY": ""}, home="/home/me", workspace="/work")
 KEY = b"k" * 32
@@ -298,16 +299,89 @@ def test_each_formats_own_shape(format_, document, expected):
 
 def test_where_each_client_keeps_its_file():
     for name, format_ in FORMATS.items():
-        paths = format_.paths("/home/me", "/home/me/.config")
+        paths = format_.paths(Homes("/home/me", "/home/me/.config"))
         assert all(path.startswith("/home/me/") for path in paths), name
         for path in paths:
             assert format_of(path) is format_
-            assert format_.project_of(path, "/home/me", "/home/me/.config") == ""
+            assert format_.project_of(path, Homes("/home/me", "/home/me/.config")) == ""
         if format_.project_file:
             inside = f"/srv/app/{format_.project_file}"
             assert format_of(inside) is format_
-            assert format_.project_of(inside, "/home/me", "/home/me/.config") == "/srv/app"
+            assert format_.project_of(inside, Homes("/home/me", "/home/me/.config")) == "/srv/app"
     assert format_of("/srv/app/x.json") is None
+
+
+@pytest.mark.parametrize(
+    ("variable", "format_", "place"),
+    [
+        ("CLAUDE_CONFIG_DIR", "claude-code", "/own/.claude.json"),
+        ("CODEX_HOME", "codex", "/own/config.toml"),
+        ("HERMES_HOME", "hermes", "/own/config.yaml"),
+        ("GEMINI_CLI_HOME", "gemini", "/own/.gemini/settings.json"),
+        ("OPENCLAW_STATE_DIR", "openclaw", "/own/openclaw.json"),
+        ("OPENCLAW_CONFIG_PATH", "openclaw", "/own"),
+        ("OPENCODE_CONFIG_DIR", "opencode", "/own/opencode.json"),
+        ("OPENCODE_CONFIG", "opencode", "/own"),
+    ],
+)
+def test_a_clients_variable_moves_its_files(variable, format_, place):
+    found = FORMATS[format_]
+    assert found.paths(Homes("/home/me", "/home/me/.config", {variable: "/own"}))[0] == place
+    usual = found.paths(Homes("/home/me", "/home/me/.config"))
+    assert found.paths(Homes("/home/me", "/home/me/.config", {variable: ""})) == usual
+
+
+def test_a_clients_rules_move_with_it():
+    homes = Homes("/home/me", "/home/me/.config", {"CLAUDE_CONFIG_DIR": "/own"})
+    assert "/own/settings.json" in FORMATS["claude-code"].rule_paths(homes)
+
+
+@pytest.mark.parametrize("section", ["servers", "mcp_servers", "context_servers", "mcp"])
+def test_servers_under_another_clients_section_are_named(section):
+    parsed = parse("cursor", json.dumps({section: {"time": {"command": "time-mcp"}}}))
+    ((level, path, words),) = [(p.level, p.path, p.message) for p in parsed.problems]
+    assert (level, path) == ("warning", section)
+    assert "mcpServers" in words
+    assert parse("cursor", json.dumps({section: {"theme": {"dark": True}}})).problems == ()
+    assert parse("cursor", json.dumps({section: {"a": {"command": "x"}}, "mcpServers": {}})).problems == ()
+
+
+@pytest.mark.parametrize(
+    ("format_", "entry", "key", "right"),
+    [
+        ("cursor", {"serverUrl": "http://h/mcp"}, "serverUrl", "url"),
+        ("cursor", {"httpUrl": "http://h/mcp"}, "httpUrl", "url"),
+        ("cursor", {"command": "x", "environment": {"A": "b"}}, "environment", "env"),
+        ("cursor", {"command": "x", "arguments": ["y"]}, "arguments", "args"),
+        ("gemini", {"serverUrl": "http://h/mcp"}, "serverUrl", "url"),
+        ("claude-code", {"command": "npx -y some-server"}, "command", "args"),
+    ],
+)
+def test_another_clients_key_is_named(format_, entry, key, right):
+    found = parse(format_, json.dumps({"mcpServers": {"s": entry}})).problems
+    warning = next(p for p in found if p.level == "warning")
+    assert warning.path == f"mcpServers.s.{key}"
+    assert right in warning.message
+
+
+@pytest.mark.parametrize(
+    ("format_", "section", "entry"),
+    [
+        ("windsurf", "mcpServers", {"serverUrl": "http://h/mcp"}),
+        ("gemini", "mcpServers", {"httpUrl": "http://h/mcp"}),
+        ("opencode", "mcp", {"command": ["x"], "environment": {"A": "b"}}),
+        ("cursor", "mcpServers", {"command": "/opt/my server/run", "args": []}),
+    ],
+)
+def test_a_clients_own_keys_are_no_mistake(format_, section, entry):
+    assert parse(format_, json.dumps({section: {"s": entry}})).problems == ()
+
+
+def test_a_tilde_is_the_home_directory_but_in_arguments():
+    entry = {"command": "~/bin/server", "args": ["~/x"], "cwd": "~/tools"}
+    (spec,) = parse("cursor", json.dumps({"mcpServers": {"s": entry}})).servers
+    home = CONTEXT.home
+    assert (spec.command, spec.cwd) == ((f"{home}/bin/server", "~/x"), f"{home}/tools")
 
 
 def test_what_would_be_asked_of_a_person_is_said():

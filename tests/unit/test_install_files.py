@@ -16,6 +16,7 @@ import pytest
 from tests.unit.installing import TEXTS
 from tests.unit.interrupted import Killed, Steps
 from toolsearchd.config.install.clients import CLIENTS
+from toolsearchd.config.sources.base import Homes
 from toolsearchd.ctl import client_lock, file_changes
 from toolsearchd.ctl.__main__ import main
 from toolsearchd.ctl.file_changes import Change, apply
@@ -37,7 +38,7 @@ class Home:
 
     def place(self, name, data=None):
         """The client's config at its place, with `data` or as it looks in life."""
-        path = Path(CLIENTS[name].format.paths(str(self.root), f"{self.root}/.config")[0])
+        path = Path(CLIENTS[name].format.paths(Homes(str(self.root), f"{self.root}/.config"))[0])
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(TEXTS[name] if data is None else data)
         return path

@@ -22,6 +22,7 @@ from toolsearchd.config.install.records import FoundFiles, InstallPlan, Record
 from toolsearchd.config.profile import DEFAULT_PROFILE
 from toolsearchd.config.secret_values import secrets_in
 from toolsearchd.config.settings import load_settings
+from toolsearchd.config.sources.base import Homes
 from toolsearchd.ctl.client_lock import held
 from toolsearchd.ctl.connect import control
 from toolsearchd.ctl.file_changes import Change, apply, read, sweep
@@ -64,7 +65,7 @@ class Installation:
 
     def _beside(self) -> list[Path]:
         homes = _homes(os.environ)
-        return [Path(path) for path in self.client.format.rule_paths(*homes) if Path(path) != self.file]
+        return [Path(path) for path in self.client.format.rule_paths(homes) if Path(path) != self.file]
 
     def profiles(self) -> set[str]:
         """Those of the daemon's config; nothing more where it can't be used."""
@@ -152,14 +153,14 @@ class Installation:
         if named is None:
             return Path(record.file) if record is not None else _usual_file(self.client, environ)
         path = Path(named).absolute()
-        home, config_home = _homes(environ)
+        homes = _homes(environ)
         if record is not None and record.file != str(path):
             raise ToolsearchdError(
                 "BAD_ARGUMENTS",
                 f"{self.client.title} is installed with {record.file}; "
                 f"`toolsearchctl uninstall {self.client.name}` first",
             )
-        if self.client.format.project_of(str(path), home, config_home):
+        if self.client.format.project_of(str(path), homes):
             raise ToolsearchdError(
                 "BAD_ARGUMENTS", f"{path} is a project's own file; its servers are for its sessions only"
             )
@@ -223,18 +224,13 @@ def _daemon_config(args: Namespace) -> Path:
         return config_file()
 
 
-def _homes(environ: Mapping[str, str]) -> tuple[str, str]:
-    home = environ.get("HOME") or str(Path.home())
-    return home, environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
+def _homes(environ: Mapping[str, str]) -> Homes:
+    return Homes.of(environ, str(Path.home()))
 
 
 def _usual_file(client: InstallTarget, environ: Mapping[str, str]) -> Path:
     """The first that exists of where the client keeps its config. Raises NO_CLIENT."""
-    home, config_home = _homes(environ)
-    places = [Path(path) for path in client.format.paths(home, config_home)]
-    own = environ.get(client.home, "") if client.home else ""
-    if os.path.isabs(own):
-        places = [Path(own) / places[0].name]
+    places = [Path(path) for path in client.format.paths(_homes(environ))]
     found = next((path for path in places if path.exists()), places[0])
     if not found.parent.is_dir():
         raise ToolsearchdError(

@@ -28,6 +28,7 @@ from toolsearchd.config.merge import desired_state
 from toolsearchd.config.model import Desired, Problem
 from toolsearchd.config.settings import Settings, SourceFile
 from toolsearchd.config.sources import FORMATS, Format, format_of
+from toolsearchd.config.sources.base import Homes
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.index.lexicon import Lexicon
 from toolsearchd.protocol.control_replies import ReadConfig
@@ -66,8 +67,8 @@ class Watcher:
             memory = ConfigMemory(state_dir, config_file)
         self.config_file = config_file
         self._environ = dict(environ)
-        self._home = environ.get("HOME") or str(Path("~").expanduser())
-        self._config_home = environ.get("XDG_CONFIG_HOME") or f"{self._home}/.config"
+        self._homes = Homes.of(environ, str(Path("~").expanduser()))
+        self._home = self._homes.home
         self._key = digest_key(state_dir) if state_dir is not None else secrets.token_bytes(_KEY_BYTES)
         self._config = OwnConfig(config_file, memory, dialect_options)
         self._environment: WatchedFile[dict[str, str]] | None = None
@@ -216,14 +217,14 @@ class Watcher:
             wanted += [
                 ClientFile(Path(path), format_)
                 for format_ in FORMATS.values()
-                for path in format_.paths(self._home, self._config_home)
+                for path in format_.paths(self._homes)
             ]
         else:
             for source in self.settings.sources:
                 place = self._place(source.path)
                 named = _format(source, place)
                 if named is not None:  # else load_settings has refused it
-                    project = named.project_of(str(place), self._home, self._config_home)
+                    project = named.project_of(str(place), self._homes)
                     wanted.append(ClientFile(place, named, named=True, project=project))
         folder = self.config_file.parent / FOLDER
         for client in CLIENTS.values():
@@ -247,7 +248,7 @@ class Watcher:
             ClientFile(Path(path), format_, rules=True)
             for format_ in FORMATS.values()
             if format_.name in clients
-            for path in format_.rule_paths(self._home, self._config_home)
+            for path in format_.rule_paths(self._homes)
             if (path, format_.name) not in read
         ]
 

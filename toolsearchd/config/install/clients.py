@@ -17,9 +17,8 @@ from toolsearchd.config.sources import FORMATS, Format
 
 class InstallTarget(msgspec.Struct, frozen=True, kw_only=True):
     """`section`: the keys above its servers. `door`: what its entries say besides command and args.
-    `patience`: the key by which an entry says how long its calls may take. `home`: a variable that names
-    another folder for its files. `login`: keys that say that the client logs in to a server itself.
-    `allowed`: where it may list the only servers that it starts. `search`: where it has a tool search of its
+    `patience`: the key by which an entry says how long its calls may take. `login`: keys that say that the
+    client logs in to a server itself. `allowed`: where it may list the only servers that it starts. `search`: where it has a tool search of its
     own, which would hide the bridge. `locks`: it takes `FILE.lock`, a folder, while it writes."""
 
     name: str
@@ -27,7 +26,6 @@ class InstallTarget(msgspec.Struct, frozen=True, kw_only=True):
     section: Section = ("mcpServers",)
     door: Mapping[str, Any] = {}
     patience: str = "timeout"
-    home: str = ""
     login: tuple[str, ...] = ("oauth", "auth", "authProviderType", "headersHelper")
     allowed: Section = ()
     search: Section = ()
@@ -55,7 +53,6 @@ CLIENTS: dict[str, InstallTarget] = {
             name="claude-code",
             title="Claude Code",
             door={"type": "stdio"},
-            home="CLAUDE_CONFIG_DIR",
             locks=True,
         ),
         InstallTarget(name="claude-desktop", title="Claude Desktop"),
@@ -66,7 +63,6 @@ CLIENTS: dict[str, InstallTarget] = {
             title="Codex",
             section=("mcp_servers",),
             patience="tool_timeout_sec",
-            home="CODEX_HOME",
             login=("oauth", "auth", "scopes", "oauth_resource"),
             syntax="toml_edit",
         ),
@@ -75,7 +71,6 @@ CLIENTS: dict[str, InstallTarget] = {
             name="hermes",
             title="Hermes",
             section=("mcp_servers",),
-            home="HERMES_HOME",
             search=("tools", "tool_search"),
             syntax="yaml_edit",
         ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
@@ -18,6 +18,20 @@ from toolsearchd.config.restrictions import ClientRules
 
 Entries = Iterator[tuple[Path, str, object, str]]
 """(path of the section in the file, name, entry, project root or empty)."""
+
+
+class Homes(NamedTuple):
+    """Where a person's files are. `environ`: for clients whose variables name places of their own."""
+
+    home: str
+    config: str
+    environ: Mapping[str, str] = {}
+
+    @classmethod
+    def of(cls, environ: Mapping[str, str], home: str) -> Homes:
+        """`home`: where HOME is not set."""
+        home = environ.get("HOME") or home
+        return cls(home, environ.get("XDG_CONFIG_HOME") or f"{home}/.config", environ)
 
 
 class ReadRules(NamedTuple):
@@ -47,7 +61,8 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     `project_file`: relative to a project's root. `entries` picks the entries out of the document.
     `milliseconds`: the client's own `timeout` is given in them. `rules` picks what narrows the entries out of
     one of its files, `beside` are those that hold nothing else. `clients`: globs, in lower case, of the names
-    that the client gives itself."""
+    that the client gives itself. `homes`: (variable, usual place, below) of a folder or file that the client
+    looks for where the variable says, or `below` that."""
 
     name: str
     locations: tuple[str, ...]
@@ -60,14 +75,23 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     beside: tuple[str, ...] = ()
     rules: Callable[[Mapping[str, Any], str], ReadRules] = _no_rules
     clients: tuple[str, ...] = ()
+    homes: tuple[tuple[str, str, str], ...] = ()
 
-    def paths(self, home: str, config_home: str) -> list[str]:
-        return _placed(self.locations, home, config_home)
+    def paths(self, homes: Homes) -> list[str]:
+        return [self._placed(place, homes) for place in self.locations]
 
-    def rule_paths(self, home: str, config_home: str) -> list[str]:
+    def rule_paths(self, homes: Homes) -> list[str]:
         """Where the client's rules may stand, its own config included; nowhere where it has none."""
         places = () if self.rules is _no_rules else (*self.locations, *self.beside)
-        return _placed(places, home, config_home)
+        return [self._placed(place, homes) for place in places]
+
+    def _placed(self, place: str, homes: Homes) -> str:
+        for variable, usual, below in self.homes:
+            own = homes.environ.get(variable, "")
+            if own.startswith("/") and (place == usual or place.startswith(f"{usual}/")):
+                place = own + below + place.removeprefix(usual)
+        place = place.replace("~", homes.home, 1) if place.startswith("~") else place
+        return str(PurePosixPath(place.replace("$config", homes.config, 1)))
 
     def parse_rules(self, text: str, file: str) -> Parsed:
         """What a file says beside entries."""
@@ -89,10 +113,10 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
             for path, what in found.lost
         ]
 
-    def project_of(self, path: str, home: str, config_home: str) -> str:
+    def project_of(self, path: str, homes: Homes) -> str:
         """The root of the project whose own file `path` is; empty for a user-level file."""
         end = "/" + self.project_file
-        if not self.project_file or not path.endswith(end) or path in self.paths(home, config_home):
+        if not self.project_file or not path.endswith(end) or path in self.paths(homes):
             return ""
         return path[: -len(end)] or "/"
 
@@ -153,12 +177,6 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
                 words = f"servers that are not read: this client's stand under {self.section}"
                 return [problem_at("warning", words, file, path, document.place(path))]
         return []
-
-
-def _placed(places: Iterable[str], home: str, config_home: str) -> list[str]:
-    return [
-        str(PurePosixPath(place.replace("~", home, 1).replace("$config", config_home, 1))) for place in places
-    ]
 
 
 LOST = "a rule of the client that can't bind here"

@@ -129,6 +129,7 @@ def _hooks(document: Mapping[str, Any]) -> list[tuple[tuple[str | int, ...], str
 FORMAT = Format(
     name="claude-code",
     locations=("~/.claude.json",),
+    homes=(("CLAUDE_CONFIG_DIR", "~/.claude.json", "/.claude.json"), ("CLAUDE_CONFIG_DIR", "~/.claude", "")),
     project_file=".mcp.json",
     rule="shell",
     milliseconds=True,

@@ -93,6 +93,7 @@ FORMAT = Format(
     name="codex",
     section="mcp_servers",
     locations=("~/.codex/config.toml",),
+    homes=(("CODEX_HOME", "~/.codex", ""),),
     project_file=".codex/config.toml",
     rule="codex",
     entries=_entries,

@@ -61,6 +61,7 @@ def _rules(document: Mapping[str, Any], project: str) -> ReadRules:
 FORMAT = Format(
     name="gemini",
     locations=("~/.gemini/settings.json",),
+    homes=(("GEMINI_CLI_HOME", "~/.gemini", "/.gemini"),),
     project_file=".gemini/settings.json",
     rule="braces",
     milliseconds=True,

@@ -35,6 +35,7 @@ FORMAT = Format(
     name="hermes",
     section="mcp_servers",
     locations=("~/.hermes/config.yaml",),
+    homes=(("HERMES_HOME", "~/.hermes", ""),),
     rule="hermes",
     entries=_entries,
     load=_load,

@@ -59,6 +59,10 @@ FORMAT = Format(
     name="openclaw",
     section="mcp.servers",
     locations=("~/.openclaw/openclaw.json",),
+    homes=(
+        ("OPENCLAW_CONFIG_PATH", "~/.openclaw/openclaw.json", ""),
+        ("OPENCLAW_STATE_DIR", "~/.openclaw", ""),
+    ),
     rule="plain",
     load=parse_json5,
     entries=_entries,

@@ -46,6 +46,10 @@ FORMAT = Format(
     name="opencode",
     section="mcp",
     locations=("$config/opencode/opencode.json", "$config/opencode/opencode.jsonc"),
+    homes=(
+        ("OPENCODE_CONFIG", "$config/opencode/opencode.json", ""),
+        ("OPENCODE_CONFIG_DIR", "$config/opencode", ""),
+    ),
     project_file="opencode.json",
     rule="opencode",
     milliseconds=True,
