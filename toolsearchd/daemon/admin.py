@@ -18,7 +18,18 @@ from toolsearchd import __version__
 from toolsearchd.calls.journal import Journal
 from toolsearchd.catalog.model import Source
 from toolsearchd.config.model import MEND
+from toolsearchd.daemon.findings import (
+    bug_findings,
+    evidence_findings,
+    journal_findings,
+    no_server_findings,
+    only_login_shell_findings,
+    run_twice_findings,
+    source_findings,
+    surroundings_findings,
+)
 from toolsearchd.daemon.orphans import Orphans
+from toolsearchd.daemon.unmatched import unmatched_findings
 from toolsearchd.disclosure.tokens import VOCABULARIES
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
@@ -29,7 +40,6 @@ from toolsearchd.protocol.control_replies import (
     ConfigInForce,
     ControlPing,
     DoctorReply,
-    JournalReply,
     ReloadReply,
     RestartReply,
     ServersReply,
@@ -37,7 +47,6 @@ from toolsearchd.protocol.control_replies import (
     SessionsReply,
     StatusReply,
     TokensReply,
-    UnansweredCall,
 )
 from toolsearchd.records import Finding
 from toolsearchd.sessions.entitlement import profile_findings
@@ -46,8 +55,6 @@ from toolsearchd.system import processes
 from toolsearchd.system.guard import bugs
 from toolsearchd.watching.manifest_files import ManifestFiles
 from toolsearchd.watching.watcher import Watcher
-
-_SHOWN = 20  # of findings of one kind: a screen or two
 
 
 class ServerDesk(Protocol):
@@ -196,7 +203,10 @@ class Admin:
         """Everything odd, with the mend. Takes seconds in a large catalog, in slices."""
         from toolsearchd.live.findability import findability  # `app` has it loaded after the start
 
-        found = self.findings()
+        found = self.findings() + surroundings_findings(self._watcher.settings, os.environ)
+        found += await only_login_shell_findings(
+            self._fleet.status(), self._watcher.desired.servers, os.environ
+        )
         if self._watcher.settings.tool_search.ranker == "default":
             most = self._watcher.settings.limits.doctor_searches
             limits = msgspec.structs.replace(self._limits, doctor_searches=most)
@@ -218,16 +228,19 @@ class Admin:
             for problem in self._watcher.problems
         ]
         found += self._odd_findings()
-        names = {source.name for source in self._sources()}
-        found += profile_findings(self._watcher.settings.profiles, names)
+        settings, sources = self._watcher.settings, self._sources()
+        found += profile_findings(settings.profiles, {source.name for source in sources})
         found += self._manifests.findings()
-        found += _journal_findings(self._journal.summary())
-        found += _bug_findings()
+        found += journal_findings(self._journal.summary())
+        found += bug_findings()
         found += self._orphans.findings()
-        mends = {spec.name: spec.mend for spec in self._watcher.desired.servers if spec.mend}
-        for source in self._sources():
-            found += _source_findings(source, mends)
-        return found
+        specs = {spec.name: spec for spec in self._watcher.desired.servers}
+        for source in sources:
+            found += source_findings(source, specs)
+        found += [one for status in self._fleet.status() for one in evidence_findings(status, specs)]
+        found += unmatched_findings(settings, specs.values(), sources)
+        found += run_twice_findings(specs.values())
+        return found + no_server_findings(specs, self._watcher.looked_for)
 
     def statistics(self) -> dict[str, Any]:
         usage = resource.getrusage(resource.RUSAGE_SELF)
@@ -248,133 +261,3 @@ def _unknown_server(name: str) -> ToolsearchdError:
     return ToolsearchdError(
         "UNKNOWN_SERVER", f"no server {name!r} is configured; `toolsearchctl servers` lists them"
     )
-
-
-def _journal_findings(journal: JournalReply) -> list[Finding]:
-    about, found = journal.files[-1], []
-    if journal.error:
-        found.append(
-            Finding(
-                level="error",
-                about=about,
-                message=f"the journal can't be written ({journal.error}): calls that need an approval "
-                f"are refused",
-                mend="make room, or mend the directory; it is tried again with the next record",
-            )
-        )
-    found += [
-        Finding(
-            level="warning",
-            about=call.tool or call.call,
-            message=f"{_words_of(call)} by an earlier daemon, and its end is not known",
-            mend="it may have happened: look at its effect before it is called again; nothing was resent",
-        )
-        for call in journal.unanswered[-_SHOWN:]
-    ]
-    if (more := len(journal.unanswered) - _SHOWN) > 0:
-        found.append(
-            Finding(
-                level="warning",
-                about=about,
-                message=f"{more} more calls were sent by an earlier daemon, and their ends are not known",
-                mend="`toolsearchctl journal --step unanswered --limit 0` has them all",
-            )
-        )
-    if journal.dropped:
-        found.append(
-            Finding(
-                level="warning",
-                about=about,
-                message=f"{journal.dropped} records of the journal were dropped",
-                mend="the disk is full or slow; limits.journal_records says how many may wait",
-            )
-        )
-    return found
-
-
-def _bug_findings() -> list[Finding]:
-    return [
-        Finding(
-            level="error",
-            about=what,
-            message=f"{what} failed by a bug in the daemon, {times} times; the rest went on",
-            mend="please report it, with what the log says where it first happened",
-        )
-        for what, times in sorted(bugs.items())
-    ]
-
-
-def _words_of(call: UnansweredCall) -> str:
-    how = "was sent" if call.sent else "was approved, and perhaps sent,"
-    return f"{call.tool} of {call.client} {how} at {call.sent_at}"
-
-
-def _not_started_findings(source: Source, mends: Mapping[str, str]) -> list[Finding]:
-    """None for a lazy server whose tools are known: it waits for a call, as it is meant to."""
-    level, mend = (
-        "warning",
-        "set `enabled: false` for others, or raise limits.started_servers and start the daemon again",
-    )
-    if source.reason.startswith("needs "):
-        return []  # the config's own problem says it, with the place
-    if source.reason.startswith("kept by "):
-        level, mend = "info", mends.get(source.name, mend)
-    elif not source.reason.startswith("limit:"):
-        if source.definitions or source.withheld:
-            return []
-        level = "info"
-        mend = (
-            "none of its tools is known yet, so nothing calls it: "
-            f"`toolsearchctl restart {source.name}` starts it once"
-        )
-    message = f"{source.state}: {source.reason}"
-    return [Finding(level=level, about=source.name, message=message, mend=mend)]
-
-
-def _source_findings(source: Source, mends: Mapping[str, str]) -> list[Finding]:
-    found = []
-    tries = f"`toolsearchctl servers {source.name}` shows its last words; "
-    tries += f"`toolsearchctl restart {source.name}` tries it now"
-    if source.state == "not_started":
-        found += _not_started_findings(source, mends)
-    elif source.state not in ("ready", "starting", "disabled"):
-        message = f"{source.state}: {source.reason}"
-        found.append(Finding(level="warning", about=source.name, message=message, mend=tries))
-    found += [
-        Finding(
-            level="warning",
-            about=source.name,
-            message=f"tool left out: {reason}",
-            mend="the server's author has to mend the definition; its other tools work",
-        )
-        for reason in source.rejected
-    ]
-    found += [
-        Finding(
-            level="warning",
-            about=source.name,
-            message=f"tool mended: {what}",
-            mend="the server's author has to mend the definition; the tool can be called as it is",
-        )
-        for what in source.mended
-    ]
-    if source.truncated:
-        found.append(
-            Finding(
-                level="warning",
-                about=source.name,
-                message=f"{source.truncated} tools left out over the limit",
-                mend="raise limits.tools_per_server, and start the daemon again",
-            )
-        )
-    found += [
-        Finding(
-            level="info",
-            about=f"{source.name}/{definition.name}",
-            message=f"arguments are not validated: {definition.unvalidatable}",
-            mend="set `unvalidatable: refuse` for the server if that is not acceptable",
-        )
-        for definition in source.definitions
-        if definition.unvalidatable
-    ]
-    return found

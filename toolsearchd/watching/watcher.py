@@ -98,6 +98,11 @@ class Watcher:
             found.append(self._watch_problem)
         return (*found, *self.desired.problems)
 
+    @property
+    def looked_for(self) -> list[str]:
+        """Every file whose entries would be read."""
+        return [str(one.file.path) for one in self._sources.values() if not one.rules and not one.moved]
+
     def files(self) -> list[ReadConfig]:
         """For `status`: each source file, how many servers it names, what is wrong with it. `inert`: entries
         of projects, which start nothing while nobody named the file."""

@@ -18,8 +18,9 @@ from toolsearchd.config.sources import FORMATS, Format
 class InstallTarget(msgspec.Struct, frozen=True, kw_only=True):
     """`section`: the keys above its servers. `door`: what its entries say besides command and args.
     `patience`: the key by which an entry says how long its calls may take. `login`: keys that say that the
-    client logs in to a server itself. `allowed`: where it may list the only servers that it starts. `search`: where it has a tool search of its
-    own, which would hide the bridge. `locks`: it takes `FILE.lock`, a folder, while it writes."""
+    client logs in to a server itself. `allowed`: where it may list the only servers that it starts. `search`:
+    where it has a tool search of its own, which would hide the bridge.
+    `locks`: it takes `FILE.lock`, a folder, while it writes."""
 
     name: str
     title: str
