@@ -51,7 +51,7 @@ limits: {line_bytes: 4MiB}
         ("approval:\n  wait: 3", 2, "approval.wait", "did you mean wait_s"),
         ("approval:\n  rules:\n    - {then: maybe}", 3, "approval.rules[0].then", "maybe"),
         ("profiles:\n  a:\n    servers: 5", 3, "profiles.a.servers", "expected"),
-        ("limits:\n  line_bytes: many", 2, "limits.line_bytes", "expected int"),
+        ("limits:\n  line_bytes: many", 2, "limits.line_bytes", "expected a whole number"),
         ("limits: {nonsense: 1}", 1, "limits.nonsense", "unknown key"),
         ("limits: {user_file_bytes: 1e30}", 1, "limits.user_file_bytes", "expected"),
         (f"limits: {{open_requests: 1{'0' * 400}}}", 1, "limits.open_requests", "at most 4294967296"),
@@ -129,14 +129,14 @@ def test_fit_is_ours():
         ("servers: {a: {command: x, tools: {inclued: []}}}", (1, 35), "servers.a.tools.inclued", "include"),
         ("sources: [{path: x, format: cursr}]", (1, 21), "sources[0].format", "did you mean cursor"),
         ("sources: [{path: x.json}]", (1, 11), "sources[0].format", "give one"),
-        ("sources: [{path: ''}]", (1, 12), "sources[0].path", "length"),
+        ("sources: [{path: ''}]", (1, 12), "sources[0].path", "characters"),
         ("limits: {sweep_s: 0}", (1, 10), "limits.sweep_s", "more than 0"),
         ("limits: {frame_bytes: -1}", (1, 10), "limits.frame_bytes", "more than 0"),
         ("limits: {settle_s: -1}", (1, 10), "limits.settle_s", "0 or more"),
         ("limits: {call_timeout_s: .inf}", (1, 1), "limits", "finite"),
         ("approval: {wait_s: .nan}", (1, 1), "approval", "finite"),
-        ("hooks: {pre_call: [{command: ''}]}", (1, 21), "hooks.pre_call[0].command", "length"),
-        ("profiles: {a: {context_length: 0}}", (1, 16), "profiles.a.context_length", ">= 1"),
+        ("hooks: {pre_call: [{command: ''}]}", (1, 21), "hooks.pre_call[0].command", "characters"),
+        ("profiles: {a: {context_length: 0}}", (1, 16), "profiles.a.context_length", "at least 1"),
         ("a: b: c", (1, 5), "", "not YAML"),
         ("servers: {a: !!python/name:os.system x}", (1, 14), "", "could not determine a constructor"),
     ],
@@ -232,3 +232,29 @@ def test_no_yaml_gets_out_of_hand(text):
     settings, problems = load_settings(text, "f", OPTIONS)
     assert settings is None
     assert all(problem.level == "error" for problem in problems)
+
+
+def test_all_mistakes_are_told_at_once():
+    text = """
+approval: {default: maybe, wait_s: -1, rules: [{server: x, than: deny}]}
+limits: {lines_bytes: 4, call_timeout_s: fast}
+profiles: {p: {dialect: 7, servrs: [x]}}
+servers: {a: {comand: x}, b: {command: x, timeout: -4}}
+"""
+    settings, problems = load_settings(text, "config.yaml", OPTIONS)
+    assert settings is None
+    told = {problem.path: problem.message for problem in problems}
+    assert {
+        "approval.default": "'maybe' is none of allow, ask, deny, ask-destructive",
+        "approval.wait_s": "expected a number of at least 0",
+        "limits.call_timeout_s": "expected a number, not text",
+        "profiles.p.dialect": "expected text or nothing, not a whole number",
+    }.items() <= told.items()
+    for path, near in {
+        "approval.rules[0].than": "then",
+        "limits.lines_bytes": "line_bytes",
+        "profiles.p.servrs": "servers",
+        "servers.a.comand": "command",
+    }.items():
+        assert f"did you mean {near}?" in told[path]
+    assert "servers.b.timeout" in told

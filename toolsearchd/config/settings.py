@@ -6,6 +6,7 @@ bad value is an error with its line, its path and what is accepted, and the whol
 
 from __future__ import annotations
 
+import copy
 import math
 import re
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from toolsearchd.config.choices import with_choices
+from toolsearchd.config.choices import in_words, nearest, with_choices
 from toolsearchd.config.dialect_options import DialectOptionsByName
 from toolsearchd.config.document import ConfigDocument, Path, problem_at
 from toolsearchd.config.entry import LEFT_OUT, NOT_STARTED, EntryReader
@@ -127,6 +128,7 @@ _MAY_BE_ZERO = (
     *("cooldown_s", "cooldown_max_s", "compile_inline_tools", "first_connect_delays_s", "worker_idle_s"),
     *("reconnect_delays_s", "stop_stdin_s", "stop_term_s", "journal_gather_s"),
 )
+_MISTAKES = 50  # told of one section
 _LARGEST = 1 << 32  # of any limit: memory and clocks know larger ones no more than none
 _TOP = ("tools", "sources", "servers", "environment", "profiles", "approval", "hooks", "journal", "limits")
 
@@ -163,7 +165,7 @@ class _Loader:
             return Settings()
         for key in value:
             if key not in _TOP:
-                self._error(f"unknown key{_nearest(key, _TOP)}; there are {', '.join(_TOP)}", (key,))
+                self._error(f"unknown key{nearest(key, _TOP)}; there are {', '.join(_TOP)}", (key,))
         tools = value.get("tools") or {}
         if not isinstance(tools, Mapping):
             self._error("expected a mapping with tool_search and connectors", ("tools",))
@@ -213,7 +215,7 @@ class _Loader:
                 self._error(f"the name tells no format; give one: {known}", (*path, "format"))
         elif source.format not in FORMATS:
             self._error(
-                f"no format {source.format!r}{_nearest(source.format, FORMATS)}; {known}", (*path, "format")
+                f"no format {source.format!r}{nearest(source.format, FORMATS)}; {known}", (*path, "format")
             )
         return source
 
@@ -276,23 +278,40 @@ class _Loader:
         return kind() if given is None else self._converted(given, (key,), kind, kind())
 
     def _converted(self, value: object, path: Path, kind: Any, fallback: Any) -> Any:
-        try:
-            if not _is_finite(value):
-                raise msgspec.ValidationError("Expected finite numbers")
-            return msgspec.convert(_with_sizes(value, kind), kind)
-        except msgspec.ValidationError as error:
-            message, where = _place(unquoted(str(error)))
-            message = with_choices(message, kind, where)
-            unknown = re.search(r"unknown field (.+)", message)
-            if unknown:
-                key = unknown.group(1)
-                fields = _fields_at(kind, where)
-                message = f"unknown key{_nearest(key, fields)}" + (
-                    f"; there are {', '.join(fields)}" if 0 < len(fields) <= 12 else ""
-                )
-                where = (*where, key)
-            self._error(message, (*path, *where))
-            return fallback
+        """Every mistake of it is reported, as far as one can be looked past."""
+        given, is_well = copy.deepcopy(value), True
+        mended: set[Path] = set()  # objects that a key was taken out of: what they lack is no mistake
+        for _ in range(_MISTAKES):
+            try:
+                if not _is_finite(given):
+                    raise msgspec.ValidationError("Expected finite numbers")
+                found = msgspec.convert(_with_sizes(given, kind), kind)
+                return found if is_well else fallback
+            except msgspec.ValidationError as error:
+                is_missing = "missing required field" in str(error)
+                if is_missing and _place(str(error))[1] in mended:
+                    break
+                where = self._report(error, path, kind)
+                if is_missing or not _take_out(given, where):
+                    break
+                mended.add(where[:-1])
+                is_well = False
+        return fallback
+
+    def _report(self, error: msgspec.ValidationError, path: Path, kind: Any) -> Path:
+        """Where the mistake is, below `path`."""
+        message, where = _place(unquoted(str(error)))
+        message = in_words(with_choices(message, kind, where))
+        unknown = re.search(r"unknown field (.+)", message)
+        if unknown:
+            key = unknown.group(1)
+            fields = _fields_at(kind, where)
+            message = f"unknown key{nearest(key, fields)}" + (
+                f"; there are {', '.join(fields)}" if 0 < len(fields) <= 12 else ""
+            )
+            where = (*where, key)
+        self._error(message, (*path, *where))
+        return where
 
     def _warn_all(self, path: Path, warnings: Warnings) -> None:
         for key, message in warnings:
@@ -354,8 +373,14 @@ def _fields_at(kind: Any, where: Path) -> list[str]:
     return []
 
 
-def _nearest(key: str, known: Any) -> str:
-    import difflib  # mistakes are seldom: not at every start
-
-    near = difflib.get_close_matches(str(key), list(known), n=1)
-    return f", did you mean {near[0]}?" if near else ""
+def _take_out(value: Any, where: Path) -> bool:
+    """Takes the key at `where` out of nested mappings, so that what else is wrong can be seen."""
+    for part in where[:-1]:
+        try:
+            value = value[part]
+        except (KeyError, IndexError, TypeError):
+            return False
+    if not where or not isinstance(value, dict) or where[-1] not in value:
+        return False
+    del value[where[-1]]
+    return True

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from toolsearchd.config.choices import nearest
 from toolsearchd.config.masking import masked
 from toolsearchd.globs import matches_glob
 
@@ -173,7 +174,8 @@ class _Resolver:
         )
         for key in self._section:
             if key not in ToolSearch.__struct_fields__:
-                self._warn(key, "unknown key; it is ignored")
+                near = nearest(key, ToolSearch.__struct_fields__)
+                self._warn(key, f"unknown key{near or ';'} it is ignored")
         return settings, self.warnings
 
     def _warn(self, key: str, message: str) -> None:
