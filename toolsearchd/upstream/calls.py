@@ -40,7 +40,7 @@ _NOT_SENT = frozenset(
         "BUSY",  # the caller holds as much as it may
     )
 )
-_LOST = frozenset(("INDETERMINATE", "TIMEOUT"))  # no answer came, or nobody knows of one
+_LOST = "INDETERMINATE"  # no answer came
 _WATCH, _UNWATCH = "resources/subscribe", "resources/unsubscribe"
 _RAW = ("nextCursor",)  # goes back to the server alone, and as it came
 _WAIT_S = 5.0  # what a call waits for a server that is coming back (the reference's)
@@ -169,7 +169,7 @@ class ServerCalls:
         except ToolsearchdError as error:
             if "http_status" in error.fields:
                 self._answered(error.message)
-            if error.code in _LOST or (self.counts_errors and error.code == "SERVER_ERROR"):
+            if error.code == _LOST or (self.counts_errors and error.code == "SERVER_ERROR"):
                 ok = False
             elif error.code not in _NOT_SENT:
                 ok = True  # not what was asked for, from a server that works
