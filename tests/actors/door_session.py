@@ -68,6 +68,8 @@ class Catalog:
 
 
 class View:
+    instructions = {}  # noqa: RUF012
+
     def __init__(self, tools, servers=()):
         self.granted_servers = tuple(servers)
         self._tools = {tool.public_name: tool for tool in tools}
@@ -77,6 +79,9 @@ class View:
 
     def granted_tools(self):
         return self._tools.values()
+
+    def instructions_of(self, names):
+        return self.instructions
 
     def listing_of_bytes(self, most):
         tools = [(name, tool.definition.description) for name, tool in self._tools.items()]

@@ -3,7 +3,7 @@
 import pytest
 
 from toolsearchd.disclosure.listing import HEADER, listed, render
-from toolsearchd.doors.texts import BRIDGED, cut_for, place_listing
+from toolsearchd.doors.texts import BRIDGED, DIRECT, cut_for, direct, place_listing
 
 CUT = 2048
 DESCRIPTION = "Search all tools."
@@ -86,3 +86,10 @@ def test_a_description_that_fills_the_cut_keeps_its_own_text():
     placed, _ = place([server("notes", 2)], description)
     assert placed.description == description
     assert "notes_tool_1" in placed.instructions
+
+
+def test_where_all_tools_are_listed_servers_say_how_to_use_them_within_a_bound():
+    assert direct({}) == DIRECT
+    told = direct({"lib": "Call lookup first.", "far": "x" * 9000})
+    assert "lib says of its tools:\nCall lookup first." in told
+    assert len(told) < len(DIRECT) + 4100

@@ -15,7 +15,7 @@ import trio
 from toolsearchd.doors.mcp import DoorSession
 from toolsearchd.doors.passthrough import begin
 from toolsearchd.doors.revisions import serialised_tool
-from toolsearchd.doors.texts import DIRECT, Placed, bridged, place_listing
+from toolsearchd.doors.texts import Placed, bridged, direct, place_listing
 from toolsearchd.doors.tools import listed_tool
 from toolsearchd.limits import Limits
 from toolsearchd.protocol.replies import AssembleReply
@@ -84,7 +84,7 @@ class ListedTools:
         verbs = session.bridge
         search = next((f for f in _functions(assembled) if verbs.get(f["name"]) == "search"), None)
         if search is None:
-            return Placed("", DIRECT)
+            return Placed("", direct(session.view.instructions_of(f["name"] for f in _functions(assembled))))
         instructions = bridged({verb: name for name, verb in verbs.items()})
         if self.cut is None:
             return Placed(search["description"], instructions)

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from toolsearchd.disclosure.sanitise import clipped
+
 # Claude Code cuts descriptions and instructions at 2,048 characters each (since 2.1.84). Counted in bytes
 # here: never fewer than characters, so both readings of "2 KB" hold.
 CUT_BYTES = {"claude-code": 2048}
@@ -36,6 +38,15 @@ DIRECT = (
     "These are the tools of the MCP servers that the user has set up, each named <server>__<tool>. "
     "Call them directly."
 )
+_WORDS_CHARS = 4000  # of servers' own words, where there is no bridge to tell them with a tool
+
+
+def direct(words: Mapping[str, str]) -> str:
+    """The instructions where all tools are listed. `words`: server → how it says to use it, clean."""
+    text = "".join(f"\n\n{server} says of its tools:\n{said}" for server, said in words.items())
+    return DIRECT + clipped(text, _WORDS_CHARS)
+
+
 _REST = "More behind `tool_search`:"
 _TRIES = 8
 

@@ -38,6 +38,9 @@ class DoorView(Protocol):
     def tool_named(self, name: str) -> Tool | None:
         """The granted tool that `assemble` lists under `name`, or whose public name it is."""
 
+    def instructions_of(self, names: Iterable[str]) -> dict[str, str]:
+        """Server → its own words on how to use it, of the servers of these tools."""
+
     def granted_tools(self) -> Iterable[Tool]:
         """All of them, in catalog order."""
 
