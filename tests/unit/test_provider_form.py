@@ -85,6 +85,12 @@ def test_shown(schema, shown):
     assert for_providers(shown) is shown
 
 
+def test_a_client_puts_items_in_itself():
+    schema = objects({"a": {"type": "array"}})
+    assert for_providers(schema, to_client=True) is schema
+    assert for_providers(objects([]), to_client=True) == objects({})
+
+
 KEYS = st.sampled_from(
     [
         *(

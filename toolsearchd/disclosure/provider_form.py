@@ -21,15 +21,21 @@ _LIMITS = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
 _HOPS = 8  # of references at the top
 
 
-def for_providers(schema: JsonSchema) -> JsonSchema:
-    """The same object where nothing has to change; nothing of `schema` is changed."""
-    found = _mended(schema)
+def for_providers(schema: JsonSchema, *, to_client: bool = False) -> JsonSchema:
+    """The same object where nothing has to change; nothing of `schema` is changed. `to_client`: a client puts
+    it in its provider's form itself, as far as lists without `items` go; MCP takes them."""
+    found = schema if to_client and not _is_refused(schema) else _mended(schema)
     if found.get("type") != "object" or any(key in found for key in _REFUSED):
         found = _as_object(found, schema)
     return found
 
 
-def _mended(node: JsonSchema) -> JsonSchema:
+def _is_refused(schema: JsonSchema) -> bool:
+    """Is anything in it that is amiss beside lists without `items`?"""
+    return _mended(schema, adds_items=False) is not schema
+
+
+def _mended(node: JsonSchema, *, adds_items: bool = True) -> JsonSchema:
     """The node and everything below in newer words."""
     found: JsonSchema = {}
 
@@ -40,15 +46,15 @@ def _mended(node: JsonSchema) -> JsonSchema:
     for key in _MAPS:
         below = node.get(key)
         if isinstance(below, Mapping):
-            put(key, _each(below))
+            put(key, _each(below, adds_items))
         elif key in node:  # [] is how PHP writes an empty map
             found[key] = {}
     for key in _LISTS:
         if isinstance(node.get(key), list):
-            put(key, _list(node[key]))
+            put(key, _list(node[key], adds_items))
     for key in _SINGLE:
         if isinstance(node.get(key), dict):
-            put(key, _mended(node[key]))
+            put(key, _mended(node[key], adds_items=adds_items))
     dropped = {key for key, _ in _LIMITS if isinstance(node.get(key), bool)}
     for key, limit in _LIMITS:
         if node.get(key) is True and limit in node:
@@ -56,24 +62,24 @@ def _mended(node: JsonSchema) -> JsonSchema:
             dropped = (dropped - {key}) | {limit}
     if "required" in node and not isinstance(node["required"], list):
         dropped.add("required")
-    if node.get("type") == "array" and not node.keys() & {"items", "prefixItems", "$ref"}:
+    if adds_items and node.get("type") == "array" and not node.keys() & {"items", "prefixItems", "$ref"}:
         found["items"] = {}
     if not found and not dropped:
         return node
     return {key: value for key, value in (node | found).items() if key not in dropped}
 
 
-def _each(below: Mapping[str, Any]) -> Mapping[str, Any]:
+def _each(below: Mapping[str, Any], adds_items: bool) -> Mapping[str, Any]:
     changed = {
         key: mended
         for key, value in below.items()
-        if isinstance(value, dict) and (mended := _mended(value)) is not value
+        if isinstance(value, dict) and (mended := _mended(value, adds_items=adds_items)) is not value
     }
     return {**below, **changed} if changed else below
 
 
-def _list(below: list[Any]) -> list[Any]:
-    mended = [_mended(value) if isinstance(value, dict) else value for value in below]
+def _list(below: list[Any], adds_items: bool) -> list[Any]:
+    mended = [_mended(value, adds_items=adds_items) if isinstance(value, dict) else value for value in below]
     return below if all(one is other for one, other in zip(mended, below, strict=True)) else mended
 
 

@@ -94,7 +94,9 @@ def _direct(tool: Tool) -> dict[str, Any]:
     listed: dict[str, Any] = {
         "name": door_name(tool.server, tool.name),
         "description": clean(definition.description),
-        "inputSchema": clean_json(for_providers(msgspec.json.decode(definition.input_schema))),
+        "inputSchema": clean_json(
+            for_providers(msgspec.json.decode(definition.input_schema), to_client=True)
+        ),
     }
     if definition.title:
         listed["title"] = clean_line(definition.title)

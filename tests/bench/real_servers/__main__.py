@@ -95,6 +95,12 @@ def as_text(model, *, without=()):
     )
 
 
+def is_offered(tool):
+    """Those that need the task augmentation are not."""
+    execution = tool.model_dump(by_alias=True).get("execution") or {}
+    return execution.get("taskSupport") != "required"
+
+
 def shape_of(tool):
     whole = tool.model_dump(mode="json", by_alias=True)
     return _STARTED.sub("TIME", json.dumps([whole.get(key) for key in SHAPE], ensure_ascii=False))
@@ -117,7 +123,7 @@ async def bare(entry, call, root):
     )
     with trio.fail_after(START_S):
         async with mcp.Client(server, mode="legacy") as client:
-            tools = {tool.name: shape_of(tool) for tool in await every_tool(client)}
+            tools = {tool.name: shape_of(tool) for tool in await every_tool(client) if is_offered(tool)}
             return await ask(client, tools, *call)
 
 
