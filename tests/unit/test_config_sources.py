@@ -288,6 +288,7 @@ def test_the_digest_is_keyed_and_shows_no_value():
             {"start": "lazy", "idle_timeout_s": 9.0, "enabled": False},
         ),
         ("claude-code", {"mcpServers": {"s": {"command": "x", "timeout": 45000}}}, {"timeout_s": 45.0}),
+        ("claude-code", {"mcpServers": {"s": {"command": "x", "timeout": 800}}}, {"timeout_s": 0.8}),
         ("vscode", {"servers": {"s": {"command": "x", "env": {"A": None, "B": 1}}}}, {"env": {"B": "1"}}),
     ],
 )

@@ -308,8 +308,8 @@ class EntryReader:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise EntryError("expected a number of seconds", key)
         seconds = float(value) if abs(value) < 1e12 else math.inf
-        if self._milliseconds and seconds >= 1000 and key != "idle_timeout":
-            seconds /= 1000  # the client's own unit; what is smaller was meant for the daemon
+        if self._milliseconds and key != "idle_timeout":
+            seconds /= 1000  # the client's own unit
         if not 0 <= seconds <= 1e9 or (seconds == 0 and key != "idle_timeout"):
             raise EntryError("expected a number of seconds above 0", key)
         return {to: seconds}
