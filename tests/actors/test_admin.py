@@ -6,7 +6,7 @@ import pytest
 from tests.actors.calls_world import at_once
 from tests.actors.sessions_world import SessionsWorld
 from tests.unit.disclosure_catalog import GITHUB, SLACK
-from toolsearchd.config.model import Desired
+from toolsearchd.config.model import Desired, ServerSpec
 from toolsearchd.config.settings import Settings
 from toolsearchd.daemon.admin import Admin
 from toolsearchd.errors import ToolsearchdError
@@ -20,7 +20,9 @@ ORIGIN = EntryOrigin(file="mcp.json", format="claude-desktop", entry="x", projec
 
 
 class Watcher:
-    config_file, problems, settings, desired = "config.yaml", (), Settings(), Desired()
+    config_file, problems, settings = "config.yaml", (), Settings()
+    desired = Desired(servers=(ServerSpec(name="slack", transport="stdio"),))
+    looked_for = ()
 
     def __init__(self):
         self.refused = None

@@ -242,7 +242,7 @@ def test_reload_and_doctor_tell_of_a_broken_file(daemon):
         _, reply = daemon.ctl("doctor")
         assert any(str(daemon.servers_file) in finding["message"] for finding in reply["findings"])
         assert all(finding["mend"] for finding in reply["findings"])
-        assert "/nonexistent/server" in people(daemon, "doctor")
+        assert "/nonexistent/server" in people(daemon, "doctor", status=1)
         assert people(daemon, "call", ECHO, '{"text": "still here"}') == "still here\n"
     finally:
         daemon.servers_file.write_text(good)

@@ -260,8 +260,9 @@ def test_every_verbs_json(daemon, documents, tmp_path):
 
 
 def _print_all(daemon, documents, tmp_path):
-    for verb in ("status", "servers", "sessions", "tokens", "listing", "reload", "doctor", "stop"):
+    for verb in ("status", "servers", "sessions", "tokens", "listing", "reload", "stop"):
         documents(verb)
+    documents("doctor", status=1)  # a profile names no server
     documents("servers", "--origins")
     documents("servers", "nobody", status=1)
     documents("restart", "absent")

@@ -72,6 +72,7 @@ UNMEASURED = {
     "index/lexicon/__init__.py": "lists of ours, and lists that passed `parse_word_list`",
     "samples/stdio_server.py": "a server, whose client is the daemon",
     "upstream/process.py": "a ring of 64 KiB",
+    "upstream/evidence.py": "lines of which 300 characters are searched",
     "upstream/refusals.py": "bodies of 64 KiB at most, of which 300 characters are searched",
 }
 

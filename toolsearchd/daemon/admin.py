@@ -235,12 +235,16 @@ class Admin:
         found += bug_findings()
         found += self._orphans.findings()
         specs = {spec.name: spec for spec in self._watcher.desired.servers}
+        statuses = self._fleet.status()
+        reasons = {status.name: status.reason for status in statuses}  # with its paths, for people
         for source in sources:
-            found += source_findings(source, specs)
-        found += [one for status in self._fleet.status() for one in evidence_findings(status, specs)]
+            found += source_findings(replace(source, reason=reasons.get(source.name) or source.reason), specs)
+        found += [one for status in statuses for one in evidence_findings(status, specs)]
         found += unmatched_findings(settings, specs.values(), sources)
-        found += run_twice_findings(specs.values())
-        return found + no_server_findings(specs, self._watcher.looked_for)
+        found += run_twice_findings(specs.values(), self._watcher.looked_for)
+        named = settings.sources
+        places = self._watcher.looked_for if named == "auto" else [source.path for source in named]
+        return found + no_server_findings(specs, places)
 
     def statistics(self) -> dict[str, Any]:
         usage = resource.getrusage(resource.RUSAGE_SELF)

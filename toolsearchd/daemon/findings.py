@@ -83,8 +83,9 @@ async def only_login_shell_findings(
     return found
 
 
-def run_twice_findings(specs: Collection[ServerSpec]) -> list[Finding]:
-    """Servers that the daemon runs and a client still starts by itself, as its own file says."""
+def run_twice_findings(specs: Collection[ServerSpec], own_files: Collection[str]) -> list[Finding]:
+    """Servers that the daemon runs and a client still starts by itself. `own_files`: where clients keep their
+    entries."""
     found = []
     for client in CLIENTS.values():
         names = sorted(
@@ -92,7 +93,10 @@ def run_twice_findings(specs: Collection[ServerSpec]) -> list[Finding]:
             for spec in specs
             if spec.enabled
             and not spec.idle
-            and any(origin.format == client.format.name and not origin.kept_in for origin in spec.origins)
+            and any(
+                origin.format == client.format.name and origin.file in own_files and not origin.kept_in
+                for origin in spec.origins
+            )
         )
         if names:
             shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

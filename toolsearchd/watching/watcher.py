@@ -100,8 +100,8 @@ class Watcher:
 
     @property
     def looked_for(self) -> list[str]:
-        """Every file whose entries would be read."""
-        return [str(one.file.path) for one in self._sources.values() if not one.rules and not one.moved]
+        """Where clients keep their entries."""
+        return [path for format_ in FORMATS.values() for path in format_.paths(self._homes)]
 
     def files(self) -> list[ReadConfig]:
         """For `status`: each source file, how many servers it names, what is wrong with it. `inert`: entries
