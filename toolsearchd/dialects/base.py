@@ -31,6 +31,7 @@ class Interpreter:
 
     verbs: ClassVar[Mapping[str, Verb]] = {SEARCH: "search", DESCRIBE: "describe", CALL: "call"}
     history: SearchHistory | None = None  # of the session, which counts its calls there
+    introduced: Mapping[str, str] = {}  # server → its own words, as the session was told them
 
     def search(self, view: View, args: Mapping[str, Any]) -> BridgeAnswer:
         fields = view.search(args, self.history)
@@ -47,10 +48,9 @@ class Interpreter:
 
     def _introduced(self, view: View, names: Iterable[str]) -> dict[str, str]:
         """Server → its own words on how to use it; of each once, and again where they are others."""
-        told: dict[str, str] = self.__dict__.setdefault("_told", {})
         words = view.instructions_of(names) if view.dialect.shows_near else {}
-        new = {server: said for server, said in words.items() if told.get(server) != said}
-        told |= new
+        new = {server: said for server, said in words.items() if self.introduced.get(server) != said}
+        self.introduced = {**self.introduced, **new}
         return new
 
     def check_name(self, view: View, name: str, known: Collection[str]) -> None:
