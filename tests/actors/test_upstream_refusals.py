@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 import trio
 
-from tests.actors.upstream_world import World, refused, text
+from tests.actors.upstream_world import World, refused, text, until
 from tests.servers.http_script import TOOL, Script, http_server
 from toolsearchd.config.model import ServerSpec
 from toolsearchd.errors import ToolsearchdError
@@ -36,7 +36,8 @@ def script():
 @asynccontextmanager
 async def reached(script):
     with http_server(script) as url:
-        spec = ServerSpec(name="far", transport="http", url=url, digest=url)
+        transport = "sse" if script.legacy else "http"
+        spec = ServerSpec(name="far", transport=transport, url=url, digest=url)
         async with trio.open_nursery() as nursery:
             world = await World(spec, reconnect_delays_s=(5.0,) * 10).start(nursery)
             await world.reach("far", "ready")
@@ -134,6 +135,23 @@ async def test_credentials_that_ran_out_are_tried_with_one_new_connect(script, s
         assert str(status) in shown["last_error"]
         assert text(await world.call("far", text="c")) == "c"
         assert world.status("far")["last_error"] == ""
+
+
+@pytest.mark.parametrize(
+    ("status", "code"), [(401, "SERVER_UNAVAILABLE"), (429, "SERVER_UNAVAILABLE"), (502, "INDETERMINATE")]
+)
+async def test_a_refusal_in_a_legacy_session_ends_its_call_with_the_status(script, status, code):
+    script.legacy = True
+    async with reached(script) as world:
+        assert text(await world.call("far", text="first")) == "first"
+        script.answers = [(status, b"", {})] * 2
+        began = trio.current_time()
+        words = await refused(code, world.call, "far", text="x", timeout_s=60)
+        assert trio.current_time() - began < 20
+        assert str(status) in words
+        script.answers = []
+        await until(lambda: world.status("far")["state"] == "ready")
+        assert text(await world.call("far", text="again")) == "again"
 
 
 async def test_a_server_that_is_asked_too_often_is_asked_again_when_it_says(script):

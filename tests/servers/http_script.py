@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import queue
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -22,6 +23,7 @@ class Script:
         self.reply = lambda body: ({"Content-Type": "application/json"}, body)
         self.live = set()  # sessions
         self.began = 0
+        self.legacy = False  # HTTP with SSE: answers come on the stream of a GET
 
     def forget(self):
         self.live.clear()
@@ -45,7 +47,22 @@ def http_server(script):
             self.wfile.write(body)
 
         def do_GET(self):
-            self.give(405)
+            if not script.legacy:
+                return self.give(405)
+            script.events = queue.SimpleQueue()
+            self.send_response(200)
+            self.send_header("Content-Type", "text/event-stream")
+            self.end_headers()
+            self.close_connection = True
+            heard = script.events
+            try:
+                self.wfile.write(b"event: endpoint\ndata: /post\n\n")
+                while (body := heard.get()) is not None:
+                    self.wfile.write(b"event: message\ndata: " + body + b"\n\n")
+                    self.wfile.flush()
+            except OSError:
+                pass
+            return None
 
         def do_DELETE(self):
             self.give(200)
@@ -66,7 +83,7 @@ def http_server(script):
                     "capabilities": {"tools": {}},
                     "serverInfo": {"name": "script", "version": "1"},
                 }
-            elif self.headers.get("Mcp-Session-Id") not in script.live:
+            elif not script.legacy and self.headers.get("Mcp-Session-Id") not in script.live:
                 return self.give(404)
             elif method == "tools/list":
                 cursor = (message.get("params") or {}).get("cursor")
@@ -86,6 +103,9 @@ def http_server(script):
                 script.calls += 1
                 text = message["params"]["arguments"].get("text", "")
                 reply["result"] = {"content": [{"type": "text", "text": text}]}
+            if script.legacy:
+                script.events.put(json.dumps(reply).encode())
+                return self.give(202)
             shaped, body = script.reply(json.dumps(reply).encode())
             return self.give(200, body, **headers, **shaped)
 
@@ -96,6 +116,8 @@ def http_server(script):
     try:
         yield f"http://127.0.0.1:{server.server_address[1]}/mcp"
     finally:
+        if script.legacy:
+            script.events.put(None)
         server.shutdown()
         server.server_close()
         thread.join()

@@ -280,8 +280,9 @@ class Connection:
         fields = {"http_status": status} if status else {}
         if wait_s is not None:
             fields["retry_after_s"] = wait_s
-        if code == SESSION_ENDED_CODE:
+        if code == SESSION_ENDED_CODE or said.get("is_last"):
             self._end_session()
+        if code == SESSION_ENDED_CODE:
             if not said:  # it says so in an answer: what it did before is not known
                 return LostError("INDETERMINATE", f"{text}{PERHAPS}")
             return LostError("SERVER_UNAVAILABLE", text, **fields)

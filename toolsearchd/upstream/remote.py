@@ -92,11 +92,14 @@ class _Client(httpx2.AsyncClient):
         message_bytes = min(limits.line_bytes, _SSE_BYTES) if spec.transport == "sse" else limits.line_bytes
         self._limits = msgspec.structs.replace(limits, line_bytes=message_bytes)
         self.refusal = ""
-        self._asked: dict[RequestId, str] = {}  # of a legacy session, whose answers come on one stream
+        self._asked: dict[RequestId, str] = {}  # of a legacy session, whose answers come on one stream,
+        self._events: _Events | None = None  # this
 
     async def send(self, request: httpx2.Request, *, stream: bool = False, **options: Any) -> httpx2.Response:
-        asked: dict[RequestId, str] = self._asked if self._transport_kind == "sse" else {}
+        asked: dict[RequestId, str] = {}
         _note_asked(request, asked)
+        if self._transport_kind == "sse":
+            self._asked |= asked
         response = await super().send(request, stream=True, **options)
         try:
             self._note_refusal(request, response)
@@ -104,9 +107,14 @@ class _Client(httpx2.AsyncClient):
             inner = _inflated(response)
             kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
             if kind == "text/event-stream" and response.is_success:
-                response.stream = _Events(inner, self._limits, asked)
-            elif response.status_code >= 400 and asked and self._transport_kind != "sse":
+                is_legacy = self._transport_kind == "sse"
+                self._events = _Events(inner, self._limits, self._asked if is_legacy else asked)
+                response.stream = self._events
+            elif response.status_code >= 400 and asked:
                 response.stream = await self._refused(request, response, inner, next(iter(asked)))
+                if self._transport_kind == "sse" and self._events is not None:  # where answers are heard
+                    response.status_code = 202  # at an error its writer would take the session down at once
+                    await self._events.end_with(response.stream.body)
             else:
                 is_answer = kind == "application/json" and response.is_success
                 response.stream = _Body(inner, self._limits, asked if is_answer else {})
@@ -133,7 +141,7 @@ class _Client(httpx2.AsyncClient):
         response: httpx2.Response,
         inner: httpx2.AsyncByteStream,
         request_id: RequestId,
-    ) -> httpx2.AsyncByteStream:
+    ) -> _Given:
         """The body that the SDK is to see: an error that keeps the status, or the server's own."""
         body = bytearray()
         async with aclosing(_chunks(inner)) as chunks:
@@ -145,13 +153,15 @@ class _Client(httpx2.AsyncClient):
             response.status_code,
             response.reason_phrase,
             bytes(body),
-            in_session=_SESSION in request.headers,
+            in_session=_SESSION in request.headers or self._transport_kind == "sse",
             retry_after=response.headers.get("retry-after", ""),
             now=time.time(),
         )
         if refusal is None:
             return _Given(bytes(body), response.stream)
         data = {"status": refusal.status, "retry_after_s": refusal.retry_after_s}
+        if self._transport_kind == "sse":
+            data["is_last"] = True
         code = SESSION_ENDED_CODE if refusal.session_ended else REFUSED_CODE
         error = {"code": code, "message": refusal.words, "data": data}
         response.headers["content-type"] = "application/json"
@@ -163,11 +173,11 @@ class _Given(httpx2.AsyncByteStream):
     """These bytes in place of those of a response, which is closed with them."""
 
     def __init__(self, body: bytes, inner: Any) -> None:
-        self._body = body
+        self.body = body
         self._inner = inner
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        yield self._body
+        yield self.body
 
     async def aclose(self) -> None:
         await self._inner.aclose()
@@ -250,14 +260,26 @@ class _Events(httpx2.AsyncByteStream):
         self._limits = limits
         self._asked = asked
         self._reader = EventReader(limits.line_bytes)
+        self._last = b""
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        async with aclosing(_chunks(self._inner)) as inner:
-            async for chunk in inner:
-                for event in self._reader.feed(chunk):
-                    yield self._mended(event)
+        try:
+            async with aclosing(_chunks(self._inner)) as inner:
+                async for chunk in inner:
+                    for event in self._reader.feed(chunk):
+                        yield self._mended(event)
+        except httpx2.ReadError:
+            if not self._last:
+                raise
         for event in self._reader.finish():
             yield self._mended(event)
+        if self._last:
+            yield StreamEvent(self._last, {}).encoded(self._last)
+
+    async def end_with(self, answer: bytes) -> None:
+        """Ends the stream, with this message as its last one."""
+        self._last = answer
+        await self._inner.aclose()
 
     async def aclose(self) -> None:
         await self._inner.aclose()
