@@ -46,10 +46,14 @@ def kinds(daemon, about):
     ],
 )
 def test_each_failure_has_its_own_words_and_mend(daemon, name, kind, shown):
-    finding = wait_until(lambda: kinds(daemon, name).get(kind), what=f"{kind} of {name}")
-    assert shown in finding["message"]
-    assert finding["mend"]
-    assert kinds(daemon, name)["failed"]["fix"] == ["restart", name]
+    def both():  # between two tries it is starting, and nothing is said
+        found = kinds(daemon, name)
+        return kind in found and "failed" in found and found
+
+    found = wait_until(both, what=f"{kind} of {name}")
+    assert shown in found[kind]["message"]
+    assert found[kind]["mend"]
+    assert found["failed"]["fix"] == ["restart", name]
 
 
 def test_what_is_not_there_around_the_daemon_is_only_told(daemon):
