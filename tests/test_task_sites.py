@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[1] / "toolsearchd"
 SINGLETON = "a singleton's own loop: a bug in it ends the process"
 CONNECTION = "the connection's own; `Listener` guards the connection"
 LIFE = "within one life of its server, whose end by any error `Upstream` takes as that server's failure"
-HOOK = "within one hook, which its entry awaits under its own guard"
+COMMAND = "within one command, which its asker awaits under its own guard"
 CLIENT = "the client library, in the agent's process"
 
 # (file, what is started): why.
@@ -21,8 +21,8 @@ UNGUARDED = {
     ("daemon/stages.py", "body"): "a singleton itself, as `Stages` starts it",
     ("sessions/agent_wire.py", "stream.run_writer"): CONNECTION,
     ("sessions/control_wire.py", "stream.run_writer"): CONNECTION,
-    ("system/commands.py", "write"): HOOK,
-    ("system/commands.py", "read"): HOOK,
+    ("system/commands.py", "write"): COMMAND,
+    ("system/commands.py", "read"): COMMAND,
     ("upstream/stdio.py", "self._read_until_exit"): LIFE,
     ("upstream/stdio.py", "self._write"): LIFE,
     ("upstream/stdio.py", "self._process.drain_stderr"): LIFE,
