@@ -76,6 +76,12 @@ def test_an_exit_status_says_something_where_no_line_does(status, kind):
     assert finding.kind == kind
 
 
+@pytest.mark.parametrize(("signal", "kind"), [(9, "killed"), (11, "crashed"), (31, "forbidden-call")])
+def test_a_signal_says_what_its_status_in_a_shell_does(signal, kind):
+    (finding,) = read_evidence(failed(reason=f"it was ended by signal {signal}"))
+    assert finding.kind == kind
+
+
 def test_a_status_that_means_nothing_is_not_made_up():
     assert read_evidence(failed("bye", reason="it exited with status 3")) == []
 

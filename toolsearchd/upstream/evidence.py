@@ -133,7 +133,7 @@ _RULES = (
         "see the paths in the entry's args",
     ),
 )
-_STATUS = re.compile(r"exited with status (\d+)")
+_STATUS = re.compile(r"exited with status (\d+)|ended by signal (\d+)")
 _STATUSES = {
     126: ("not-executable", "its program can't be run", "make it executable (`chmod +x`), or name its shell"),
     127: ("missing-command", "a command that it starts is not on its PATH", "see PATH in environment.file"),
@@ -175,7 +175,9 @@ def _decisive(found: Evidence) -> tuple[str, str, str] | None:
 
 def _by_status(found: Evidence) -> tuple[str, str, str] | None:
     match = _STATUS.search(found.reason)
-    return _STATUSES.get(int(match[1])) if match is not None else None
+    if match is None:
+        return None
+    return _STATUSES.get(int(match[1]) if match[1] else 128 + int(match[2]))  # as a shell has it
 
 
 def _told(found: Evidence, known: tuple[str, str, str] | None) -> list[Finding]:
