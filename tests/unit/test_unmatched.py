@@ -65,6 +65,11 @@ def test_what_matches_something_is_not_told(text):
     assert found(text) == []
 
 
+def test_a_server_that_is_not_there_is_told_whatever_runs():
+    unknown = msgspec.structs.replace(TIME, definitions=(), state="failed")
+    assert found("approval: {rules: [{server: tiem, then: deny}]}", sources=(unknown,))
+
+
 def test_nothing_is_said_of_lists_that_are_not_known_yet():
     unknown = msgspec.structs.replace(TIME, definitions=(), state="starting")
     spec = ServerSpec(name="time", transport="stdio", include=("nothing",))

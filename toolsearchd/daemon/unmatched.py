@@ -19,17 +19,14 @@ Names = Mapping[str, tuple[str, ...]]
 def unmatched_findings(
     settings: Settings, specs: Collection[ServerSpec], sources: Collection[Source]
 ) -> list[Finding]:
-    """Of servers whose lists are known; of rules for any server only once all lists are."""
+    """Of tools only where the lists of all servers that may be meant are known."""
     names = {
         source.name: tuple(definition.name for definition in listed_by(source))
         for source in sources
         if source.definitions or source.withheld
     }
     found = [one for spec in specs for one in _of_filters(spec, names)]
-    wanted = {spec.name for spec in specs if spec.enabled and not spec.idle}
-    if wanted <= names.keys():
-        found += _of_rules(settings, {spec.name for spec in specs}, names)
-    return found
+    return [*found, *_of_rules(settings, {spec.name for spec in specs}, names)]
 
 
 def _of_filters(spec: ServerSpec, names: Names) -> Iterator[Finding]:
@@ -73,7 +70,9 @@ def _of_match(
         return
     if tool is None:
         return
-    meant = [one for one in names if server is None or matches_glob(one, server)]
+    meant = [one for one in servers if server is None or matches_glob(one, server)]
+    if not names.keys() >= set(meant):
+        return
     tools = [(one, name) for one in meant for name in names[one]]
     if not any(matches_glob(form, tool) for one, name in tools for form in _forms(one, name)):
         own = {name for _, name in tools}
