@@ -30,10 +30,28 @@ def test_from_the_third_on_it_is_said():
 
 def test_another_call_is_another():
     failures = Failures()
-    assert repeats(failures, failed(), failed()) == [None, None]
-    assert repeats(failures, failed(), request=call(path="/y")) == [None]
+    refused = failed("INVALID_ARGUMENTS")
+    assert repeats(failures, refused, refused) == [None, None]
+    assert repeats(failures, refused, request=call(path="/y")) == [None]
+    assert repeats(failures, refused, request=call("write", path="/x")) == [None]
+    assert repeats(failures, refused) == [3]
+
+
+def test_a_tool_that_fails_in_a_row_whatever_its_arguments_is_told_of():
+    failures = Failures()
+    assert repeats(failures, failed(), failed("SERVER_ERROR")) == [None, None]
+    third = failures.judged(call(path="/y"), failed()).error
+    assert third["repeat"] == 3
+    assert third["message"].startswith("no such file (this tool has failed 3 times")
     assert repeats(failures, failed(), request=call("write", path="/x")) == [None]
-    assert repeats(failures, failed()) == [3]
+    assert repeats(failures, OK, request=call(path="/z")) == [None]
+    assert repeats(failures, failed(), request=call(path="/y")) == [None]
+
+
+def test_what_kept_a_call_back_is_no_error_of_its_tool():
+    failures = Failures()
+    for at, code in enumerate(("DENIED", "TOOL_NOT_FOUND", "SERVER_UNAVAILABLE", "NO_APPROVER")):
+        assert repeats(failures, failed(code), request=call(n=at)) == [None]
 
 
 def test_the_order_of_arguments_does_not_matter():
@@ -53,5 +71,5 @@ def test_few_are_remembered():
     failures = Failures()
     repeats(failures, failed(), failed())
     for at in range(300):
-        repeats(failures, failed(), request=call(n=at))
+        repeats(failures, failed(), request=call(f"t{at}", n=at))
     assert repeats(failures, failed()) == [None]
