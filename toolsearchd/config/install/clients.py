@@ -16,7 +16,7 @@ from toolsearchd.config.sources import FORMATS, Format
 
 
 class InstallTarget(msgspec.Struct, frozen=True, kw_only=True):
-    """`section`: the keys above its servers. `door`: what its entries say besides command and args.
+    """`door`: what its entries say besides command and args.
     `patience`: the key by which an entry says how long its calls may take. `login`: keys that say that the
     client logs in to a server itself. `allowed`: where it may list the only servers that it starts. `search`:
     where it has a tool search of its own, which would hide the bridge.
@@ -24,7 +24,6 @@ class InstallTarget(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     title: str
-    section: Section = ("mcpServers",)
     door: Mapping[str, Any] = {}
     patience: str = "timeout"
     login: tuple[str, ...] = ("oauth", "auth", "authProviderType", "headersHelper")
@@ -36,6 +35,11 @@ class InstallTarget(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def format(self) -> Format:
         return FORMATS[self.name]
+
+    @property
+    def section(self) -> Section:
+        """The keys above its servers."""
+        return tuple(self.format.section.split("."))
 
     @property
     def editor(self) -> Editor:
@@ -58,11 +62,10 @@ CLIENTS: dict[str, InstallTarget] = {
         ),
         InstallTarget(name="claude-desktop", title="Claude Desktop"),
         InstallTarget(name="cursor", title="Cursor"),
-        InstallTarget(name="vscode", title="VS Code", section=("servers",), door={"type": "stdio"}),
+        InstallTarget(name="vscode", title="VS Code", door={"type": "stdio"}),
         InstallTarget(
             name="codex",
             title="Codex",
-            section=("mcp_servers",),
             patience="tool_timeout_sec",
             login=("oauth", "auth", "scopes", "oauth_resource"),
             syntax="toml_edit",
@@ -71,13 +74,10 @@ CLIENTS: dict[str, InstallTarget] = {
         InstallTarget(
             name="hermes",
             title="Hermes",
-            section=("mcp_servers",),
             search=("tools", "tool_search"),
             syntax="yaml_edit",
         ),
-        InstallTarget(
-            name="openclaw", title="OpenClaw", section=("mcp", "servers"), search=("tools", "toolSearch")
-        ),
+        InstallTarget(name="openclaw", title="OpenClaw", search=("tools", "toolSearch")),
     )
 }
 """By the names of their formats."""
