@@ -87,7 +87,7 @@ def masked_text(text: str) -> object:
     )
 
 
-@row("config of TOML", LIMITS.user_file_bytes, "config/sources/codex.py", families=documents.TOML)
+@row("config of TOML", LIMITS.user_file_bytes, "config/toml_text.py", families=documents.TOML)
 def toml_config(text: str) -> object:
     from toolsearchd.config.sources import FORMATS
 

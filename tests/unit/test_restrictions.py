@@ -122,6 +122,22 @@ MATRIX = {
         NO_CONVERT,
         NO_CONVERT,
     ),
+    "gemini policy of a server": (
+        "gemini",
+        {GEMINI: mcp(), ".gemini/policies/a.toml": '[[rule]]\nmcpName = "time"\ndecision = "deny"\n'},
+        OFF,
+        OFF,
+    ),
+    "gemini policy of a tool": (
+        "gemini",
+        {
+            GEMINI: mcp(),
+            ".gemini/policies/b.toml": '[[rule]]\ntoolName = ["mcp_time_convert_time"]\ndecision = "deny"\n'
+            '[[rule]]\ntoolName = "run_shell_command"\ndecision = "deny"\n',
+        },
+        NO_CONVERT,
+        NO_CONVERT,
+    ),
     "codex enabled": ("codex", codex("enabled = false"), OFF, OFF),
     "codex enabled_tools": ("codex", codex('enabled_tools = ["get_time"]'), NO_CONVERT, NO_CONVERT),
     "codex disabled_tools": ("codex", codex('disabled_tools = ["convert_time"]'), NO_CONVERT, NO_CONVERT),

@@ -29,6 +29,7 @@ from toolsearchd.ctl.file_changes import Change, apply, read, sweep
 from toolsearchd.ctl.output import complain, say
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.places import config_file
+from toolsearchd.system.files import named_by
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -65,7 +66,9 @@ class Installation:
 
     def _beside(self) -> list[Path]:
         homes = _homes(os.environ)
-        return [Path(path) for path in self.client.format.rule_paths(homes) if Path(path) != self.file]
+        patterns = self.client.format.rule_paths(homes)
+        paths = [Path(path) for pattern in patterns for path in named_by(pattern)]
+        return [path for path in paths if path != self.file]
 
     def profiles(self) -> set[str]:
         """Those of the daemon's config; nothing more where it can't be used."""

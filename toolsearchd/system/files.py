@@ -94,3 +94,14 @@ def _content(file: BinaryIO, max_bytes: int) -> bytes:
     if size > max_bytes:
         raise UnreadableError(f"grew past {max_bytes} bytes; it is not read")
     return b"".join(parts)
+
+
+def named_by(pattern: str) -> list[str]:
+    """The file of this name; where the last part holds `*`, those that there are, by name."""
+    path = Path(pattern)
+    if "*" not in path.name:
+        return [pattern]
+    try:
+        return sorted(map(str, path.parent.glob(path.name)))
+    except OSError:
+        return []  # a directory that can't be read says nothing

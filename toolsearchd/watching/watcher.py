@@ -32,6 +32,7 @@ from toolsearchd.config.sources.base import Homes
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.index.lexicon import Lexicon
 from toolsearchd.protocol.control_replies import ReadConfig
+from toolsearchd.system.files import named_by
 from toolsearchd.system.signal import Signal
 from toolsearchd.watching.client_file import ClientFile
 from toolsearchd.watching.entry_files import EntryFiles
@@ -253,15 +254,15 @@ class Watcher:
             ClientFile(Path(path), format_, rules=True)
             for format_ in FORMATS.values()
             if format_.name in clients
-            for path in format_.rule_paths(self._homes)
+            for pattern in format_.rule_paths(self._homes)
+            for path in named_by(pattern)
             if (path, format_.name) not in read
         ]
 
     def _place(self, path: str) -> Path:
         """`~` is the person's home; what is relative begins beside the config file."""
-        if path == "~" or path.startswith("~/"):
-            path = self._home + path[1:]
-        return self.config_file.parent / path
+        is_home = path == "~" or path.startswith("~/")
+        return self.config_file.parent / (self._home + path[1:] if is_home else path)
 
     def _context(self, workspace: str) -> ExpandContext:
         extra = self._environment.value if self._environment is not None else {}

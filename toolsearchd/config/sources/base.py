@@ -15,6 +15,7 @@ from toolsearchd.config.json_text import parse_json
 from toolsearchd.config.model import Origin, Problem, ServerSpec
 from toolsearchd.config.other_clients import SECTIONS, holds_servers
 from toolsearchd.config.restrictions import ClientRules
+from toolsearchd.config.toml_text import parse_toml
 
 Entries = Iterator[tuple[Path, str, object, str]]
 """(path of the section in the file, name, entry, project root or empty)."""
@@ -60,9 +61,9 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     """`locations`: below HOME (`~/…`) or the config home (`$config/…`), where user-level files are found.
     `project_file`: relative to a project's root. `entries` picks the entries out of the document.
     `milliseconds`: the client's own `timeout` is given in them. `rules` picks what narrows the entries out of
-    one of its files, `beside` are those that hold nothing else. `clients`: globs, in lower case, of the names
-    that the client gives itself. `homes`: (variable, usual place, below) of a folder or file that the client
-    looks for where the variable says, or `below` that."""
+    one of its files, `beside` are those that hold nothing else (`*` in a name: all there are). `clients`:
+    globs, in lower case, of names that the client gives itself. `homes`: (variable, usual place, below) of
+    a folder or file that the client looks for where the variable says, or `below` that."""
 
     name: str
     locations: tuple[str, ...]
@@ -95,7 +96,7 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
 
     def parse_rules(self, text: str, file: str) -> Parsed:
         """What a file says beside entries."""
-        document = self.load(text, file)
+        document = (parse_toml if file.endswith(".toml") else self.load)(text, file)
         if not document.is_readable or not isinstance(document.value, Mapping | None):
             return Parsed(problems=tuple(document.problems), usable=False)
         rules, problems = self._rules(document, file, "")
