@@ -138,6 +138,12 @@ MATRIX = {
         NO_CONVERT,
         NO_CONVERT,
     ),
+    "codex requirements": (
+        "codex",
+        codex("") | {".codex/requirements.toml": '[mcp_servers.docs]\nidentity = {command = "docs"}\n'},
+        OFF,
+        OFF,
+    ),
     "codex enabled": ("codex", codex("enabled = false"), OFF, OFF),
     "codex enabled_tools": ("codex", codex('enabled_tools = ["get_time"]'), NO_CONVERT, NO_CONVERT),
     "codex disabled_tools": ("codex", codex('disabled_tools = ["convert_time"]'), NO_CONVERT, NO_CONVERT),

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from toolsearchd.config.entry import MODES
-from toolsearchd.config.sources.base import Entries, Format, at, mapped, section
+from toolsearchd.config.restrictions import ClientRules
+from toolsearchd.config.sources.base import Entries, Format, ReadRules, at, mapped, section
 from toolsearchd.config.toml_text import parse_toml
 
 
@@ -53,6 +54,18 @@ def _entries(document: Mapping[str, Any]) -> Entries:
     return mapped(section(document, "mcp_servers"), _common)
 
 
+def _rules(document: Mapping[str, Any], _project: str) -> ReadRules:
+    """Of `requirements.toml`, which names the only servers in use, each with what it is."""
+    entries = document.get("mcp_servers")
+    named = {
+        name: identity
+        for name, entry in (entries.items() if isinstance(entries, Mapping) else ())
+        if isinstance(identity := at(entry, "identity"), Mapping)
+    }
+    lost = [(("mcp_servers", name, "identity"), f"{name}, by what it is") for name in named]
+    return ReadRules((ClientRules(only=tuple(named)),), lost) if named else ReadRules()
+
+
 FORMAT = Format(
     name="codex",
     section="mcp_servers",
@@ -62,5 +75,7 @@ FORMAT = Format(
     rule="codex",
     entries=_entries,
     load=parse_toml,
+    beside=("/etc/codex/requirements.toml", "~/.codex/requirements.toml"),
+    rules=_rules,
     clients=("codex*",),
 )
