@@ -40,6 +40,57 @@ CASES = [
 ]
 
 
+MORE = [
+    ("/usr/bin/python3: No module named my_server", "missing-module", "my_server"),
+    ("Error: Cannot find module './lib/x.js'", "missing-file", "./lib/x.js"),
+    ("npm error 404  '@no/such@*' is not in this registry.", "missing-package", "@no/such@*"),
+    ("npm ERR! code ETARGET", "missing-package", ""),
+    ("npm error notarget No matching version found for thing@9.9.9.", "missing-package", "thing@9.9.9"),
+    ("ERROR: Could not find a version that satisfies the requirement nothing", "missing-package", "nothing"),
+    ("zsh: command not found: npx", "missing-command", "npx"),
+    ('exec: "docker": executable file not found in $PATH', "missing-command", "docker"),
+    ("error: Failed to spawn: `my-server`", "missing-command", "my-server"),
+    ("KeyError: 'BRAVE_API_KEY'", "missing-variable", "BRAVE_API_KEY"),
+    ("OPENAI_API_KEY environment variable must be provided", "missing-variable", "OPENAI_API_KEY"),
+    ("Error: API key is required", "missing-key", "API key"),
+    (
+        "Cannot connect to the Docker daemon at unix:///x. Is the docker daemon running?",
+        "no-docker",
+        "Docker",
+    ),
+    ("Error: connect ECONNREFUSED 127.0.0.1:5432", "nobody-listens", "ECONNREFUSED"),
+    ("error: unknown option '--sdtio'", "bad-argument", "--sdtio"),
+    ("server.py: error: unrecognized arguments: --stdo", "bad-argument", "--stdo"),
+    ("ImportError: cannot import name 'FastMCP' from 'mcp'", "wrong-version", "FastMCP"),
+]
+
+
+@pytest.mark.parametrize(("line", "kind", "shown"), MORE)
+def test_other_forms_of_the_same(line, kind, shown):
+    (finding,) = read_evidence(failed(line))
+    assert finding.kind == kind
+    assert shown in finding.message
+    assert "()" not in finding.message
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Because of load, retrying",
+        "HTTP_PROXY not set, continuing directly",
+        "TypeError: Cannot read properties of undefined (reading 'MY_TOKEN')",
+        "Server started",
+    ],
+)
+def test_what_says_nothing_is_read_as_nothing(line):
+    assert read_evidence(failed(line)) == []
+
+
+def test_what_came_last_decides():
+    (finding,) = read_evidence(failed("WARN: HTTPS_TOKEN is not set", "Error: listen EADDRINUSE :::3000"))
+    assert finding.kind == "port-in-use"
+
+
 def failed(*stderr, reason="it exited with status 1", **more):
     return Evidence(name="s", is_failed=True, reason=reason, stderr=stderr, **more)
 

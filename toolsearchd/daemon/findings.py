@@ -39,7 +39,7 @@ def evidence_findings(status: ServerStatus, specs: Mapping[str, ServerSpec]) -> 
             Finding(
                 level="warning",
                 about=status.name,
-                message=f"its last calls got no answer: it is left alone for {status.breaker_open_s:.0f} s",
+                message=f"its last calls failed: it is left alone for {status.breaker_open_s:.0f} s",
                 mend=f"see what it does; `toolsearchctl restart {status.name}` starts it again now",
                 kind="breaker-open",
                 fix=["restart", status.name],

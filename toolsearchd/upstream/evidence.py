@@ -35,21 +35,33 @@ class _Rule(NamedTuple):
 
 
 def _rule(kind: str, pattern: str, message: str, mend: str) -> _Rule:
-    """`{0}` in the texts is the first group that matched."""
+    """`{0}` in the texts is the first group that matched; ` ({0})` is left out where none did."""
 
     def told(text: str) -> Callable[[re.Match[str]], str]:
-        return lambda match: text.format(next(filter(None, match.groups()), ""))
+        def fill(match: re.Match[str]) -> str:
+            shown = next(filter(None, match.groups()), "")
+            return (text if shown else text.replace(" ({0})", "")).format(shown)
+
+        return fill
 
     return _Rule(kind, re.compile(pattern), told(message), told(mend))
 
 
 _WORD = r"['\"`]?([\w@./+-]{1,200})['\"`]?"
+_NAME = r"\b(?!(?:HTTPS?|NO|ALL|FTP)_PROXY)([A-Z][A-Z0-9]*_[A-Z0-9_]{2,60})\b"
 _RULES = (
     _rule(
         "missing-module",
-        rf"ModuleNotFoundError: No module named {_WORD}",
+        rf"No module named {_WORD}",
         "its Python has no module {0}",
         "install it for the Python that the entry names, or start the server by uvx or pipx",
+    ),
+    _rule(
+        "missing-file",
+        r"Cannot find module ['\"]([./][^'\"\n]{1,200})['\"]|(?:can't open file|ENOENT[^'\"]{0,80}"
+        r"|No such file or directory:?) ['\"]([^'\"\n]{1,200})['\"]",
+        "there is no file {0}",
+        "see the paths in the entry's args, or install the server anew",
     ),
     _rule(
         "missing-module",
@@ -59,13 +71,15 @@ _RULES = (
     ),
     _rule(
         "missing-package",
-        rf"(?:npm (?:ERR!|error) (?:code E)?404\b(?:.*?- GET \S+/(\S{{1,200}}))?|404 Not Found.*?{_WORD})",
+        r"404\s+['\"]?([^'\"\s]{1,200})['\"]? is not in this registry|404 Not Found - GET \S+/(\S{1,200})"
+        r"|npm (?:ERR!|error) code (?:E404|ETARGET)|No matching version found for (\S{1,200})",
         "there is no such package in the registry ({0})",
         "see the package's name and version in the entry's args",
     ),
     _rule(
         "missing-package",
-        rf"(?:No matching distribution found for|Because) {_WORD}(?: was not found in the package registry)?",
+        rf"(?:No matching distribution found for|a version that satisfies the requirement) {_WORD}"
+        rf"|Because {_WORD} was not found in the package registry",
         "there is no package {0} in the registry",
         "see the package's name and version in the entry's args",
     ),
@@ -76,14 +90,26 @@ _RULES = (
         "name your authority's file in SSL_CERT_FILE, REQUESTS_CA_BUNDLE or NODE_EXTRA_CA_CERTS",
     ),
     _rule(
+        "no-docker",
+        r"Cannot connect to the Docker daemon|Is the docker daemon running",
+        "Docker does not run",
+        "start Docker, or see that you may use it (`docker ps`)",
+    ),
+    _rule(
         "no-network",
         r"\b(ENOTFOUND|EAI_AGAIN|ETIMEDOUT|ENETUNREACH|Temporary failure in name resolution)\b",
         "it reached no network ({0})",
         "see the network, and HTTPS_PROXY where there is a proxy; servers get the daemon's",
     ),
     _rule(
+        "nobody-listens",
+        r"\b(ECONNREFUSED|[Cc]onnection refused)\b",
+        "nothing listens where it connects ({0})",
+        "start what it connects to, or see the address in its entry",
+    ),
+    _rule(
         "port-in-use",
-        r"(EADDRINUSE|[Aa]ddress already in use)(?:.*?:\d+)?",
+        r"(EADDRINUSE|[Aa]ddress already in use)",
         "another program has its port ({0})",
         "end that program, or give the server another port in its entry",
     ),
@@ -95,42 +121,45 @@ _RULES = (
     ),
     _rule(
         "missing-command",
-        rf"(?:{_WORD}: (?:command )?not found\s*$|spawn {_WORD} ENOENT|env: {_WORD}: No such file)",
+        rf"{_WORD}: (?:command )?not found\s*$|command not found: {_WORD}|spawn {_WORD} ENOENT"
+        rf"|env: {_WORD}: No such file|exec: {_WORD}: executable file not found|Failed to spawn: {_WORD}"
+        rf"|^{_WORD}: No such file or directory \(os error 2\)",
         "it starts {0}, which is not on its PATH",
         "install {0}, or write its directory into PATH of environment.file",
     ),
     _rule(
         "missing-variable",
-        r"(?i:(?:missing|required|not set|not found|must set|please set|undefined|provide)\b[^\n]{0,80}?)"
-        r"\b([A-Z][A-Z0-9]*_[A-Z0-9_]{2,60})\b",
+        rf"(?i:\b(?:missing|required|must set|please set|provide|KeyError:)[^\n]{{0,80}}?){_NAME}"
+        rf"|{_NAME}[^\n]{{0,40}}?(?i:\b(?:is|are|was|must be|environment variable)?\s?"
+        r"(?:required|not set|missing|undefined|not provided|not found|must be (?:set|provided)|unset)\b)",
         "it wants the variable {0}",
         "put {0} into the entry's env, or into environment.file",
     ),
     _rule(
-        "missing-variable",
-        r"\b([A-Z][A-Z0-9]*_[A-Z0-9_]{2,60})\b[^\n]{0,40}?"
-        r"(?i:is required|is not set|not set|is missing|must be set|is undefined|not provided)",
-        "it wants the variable {0}",
-        "put {0} into the entry's env, or into environment.file",
+        "missing-key",
+        r"(?i:\b(api[ _-]?key|access token|auth(?:entication)? token)\b[^\n]{0,40}"
+        r"(?:required|missing|not set|not provided|must be))",
+        "it wants an {0}",
+        "see its documentation for the variable or argument, and put it into the entry",
+    ),
+    _rule(
+        "bad-argument",
+        r"(?i:(?:unknown|unrecognized|unexpected|invalid) (?:option|argument|flag)s?:?\s+)(\S{1,100})",
+        "it knows no argument {0}",
+        "see the entry's args against `--help` of that version",
     ),
     _rule(
         "wrong-version",
         r"(EBADENGINE|Unsupported engine|requires (?:a different )?(?:Node|Python)[^\n]{0,60}"
-        r"|SyntaxError: [^\n]{0,80})",
+        r"|SyntaxError: [^\n]{0,80}|cannot import name \S{1,80})",
         "it is written for another version ({0})",
-        "see which Node or Python its documentation asks for, and name that one in the entry",
+        "see which Node, Python or library its documentation asks for, and name that one in the entry",
     ),
     _rule(
         "out-of-memory",
         r"(heap out of memory|MemoryError|Cannot allocate memory)",
         "it ran out of memory ({0})",
         "see what it was asked for, and how much memory is free",
-    ),
-    _rule(
-        "missing-file",
-        r"(?:can't open file|ENOENT[^'\"]{0,80}|No such file or directory:?) ['\"]([^'\"\n]{1,200})['\"]",
-        "there is no file {0}",
-        "see the paths in the entry's args",
     ),
 )
 _STATUS = re.compile(r"exited with status (\d+)|ended by signal (\d+)")
@@ -163,10 +192,10 @@ def read_evidence(found: Evidence) -> list[Finding]:
 
 
 def _decisive(found: Evidence) -> tuple[str, str, str] | None:
-    """(kind, message, mend) of the last words that a rule knows; what came last mostly decides."""
-    lines = [line[-_LINE_CHARS:] for line in (*found.stderr, found.first_junk) if line]
-    for rule in _RULES:
-        for line in reversed(lines):
+    """(kind, message, mend) of the last line that a rule knows: what came last decides."""
+    lines = [line[-_LINE_CHARS:] for line in (found.first_junk, *found.stderr) if line]
+    for line in reversed(lines):
+        for rule in _RULES:
             match = rule.pattern.search(line)
             if match is not None:
                 return rule.kind, rule.message(match), rule.mend(match)

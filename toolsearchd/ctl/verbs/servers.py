@@ -54,6 +54,8 @@ def run(args: Namespace) -> int:
 
 def _reason(server: ServerStatus) -> str:
     parts = [server.reason] if server.reason else []
+    if server.breaker_open_s:
+        parts.append(f"left alone for {duration(server.breaker_open_s)}: its last calls failed")
     if server.stale:
         parts.append("its tools are as last listed")
     if server.next_retry_s is not None:
