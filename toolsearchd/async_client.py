@@ -153,9 +153,11 @@ class AsyncClient:
         self.fresh = self.fresh and session is not self.welcome
         return reply
 
-    async def search(self, queries: Sequence[str], limit: int | None = None) -> SearchReply | OwnWords:
+    async def search(
+        self, queries: Sequence[str], limit: int | None = None, *, scores: bool | None = None
+    ) -> SearchReply | OwnWords:
         """`OwnWords` where the session's dialect has a shape of its own."""
-        received = await self._wait("search", {"queries": list(queries), **given(limit=limit)})
+        received = await self._wait("search", {"queries": list(queries), **given(limit=limit, scores=scores)})
         return received.found(SearchReply)
 
     async def describe(self, names: Sequence[str]) -> DescribeReply | OwnWords:

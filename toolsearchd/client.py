@@ -95,9 +95,12 @@ class Client(Blocking):
         fields = given(context_length=context_length, encoding=encoding, model=model)
         return self._ask(AssembleReply, "assemble", refresh=refresh, **fields)
 
-    def search(self, queries: Sequence[str], limit: int | None = None) -> SearchReply | OwnWords:
+    def search(
+        self, queries: Sequence[str], limit: int | None = None, *, scores: bool | None = None
+    ) -> SearchReply | OwnWords:
         """`OwnWords` where the session's dialect has a shape of its own."""
-        return self._wait("search", {"queries": list(queries), **given(limit=limit)}).found(SearchReply)
+        asked = {"queries": list(queries), **given(limit=limit, scores=scores)}
+        return self._wait("search", asked).found(SearchReply)
 
     def describe(self, names: Sequence[str]) -> DescribeReply | OwnWords:
         """`OwnWords` where the session's dialect has a shape of its own."""

@@ -22,8 +22,8 @@ from toolsearchd.limits import Limits
 Search = Callable[[str, int], tuple[list[str], list[str]]]
 
 
-def snapshot_of(tools: list[dict[str, Any]], ranker: str = "default") -> Snapshot:
-    """The tools as a catalog, servers in order of first appearance."""
+def snapshot_of(tools: list[dict[str, Any]], ranker: str = "default", *, tables: bool = True) -> Snapshot:
+    """The tools as a catalog, servers in order of first appearance. `tables`: with the second stage's."""
     limits = Limits()
     servers: dict[str, list[Any]] = {}
     for tool in tools:
@@ -34,7 +34,8 @@ def snapshot_of(tools: list[dict[str, Any]], ranker: str = "default") -> Snapsho
         }
         servers.setdefault(tool["server"], []).append(decode_definition(msgspec.json.encode(wire), limits))
     sources = [Source(name=name, definitions=tuple(found)) for name, found in servers.items()]
-    return compile_snapshot(Snapshot.empty(), sources, {ranker: make_analyzer(ranker)})
+    options = {"tables": tables} if ranker == "default" else {}
+    return compile_snapshot(Snapshot.empty(), sources, {ranker: make_analyzer(ranker, options)})
 
 
 def factory(tools: list[dict[str, Any]], ranker: str = "default", *, ahead: bool = False) -> Search:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -20,6 +21,9 @@ from toolsearchd.index.concepts import Tuning
 from toolsearchd.index.document import Analysis, IndexDocument
 from toolsearchd.index.fields import FIELDS, NAME
 from toolsearchd.index.lexicon import Lexicon
+from toolsearchd.index.query import is_value
+from toolsearchd.index.sketch import first_sentence
+from toolsearchd.index.words import quantised, word_table
 
 F = np.float32  # what the daemon keeps one word's scores in; a query's sum is a double
 
@@ -261,6 +265,144 @@ class NaiveDefault(Naive):
             return [(self.documents[at].key, float(scores[at])) for at in positions]
 
         return hits(matches), hits(near), unknown, None
+
+
+class NaiveSecondStage(NaiveDefault):
+    """The features of the second stage, from words instead of hashes."""
+
+    def features(self, query: str) -> dict[int, dict[str, float]]:
+        words = self.words(query)
+        extra = self.extra(words)
+        concepts = []
+        for word in words:
+            concept = self.concept(word, extra.get(word, ()))
+            own, others = self.analyzer.stems(word), list(extra.get(word, ()))
+            if not concept["scores"]:
+                meant = self.meant(word) if len(words) <= self.tuning.short_query else None
+                if meant:
+                    concept, own, others = (
+                        self.concept(meant) | {"word": word},
+                        self.analyzer.stems(meant),
+                        [],
+                    )
+            others += [phrase for stem in own for phrase in self.partners.get((stem,), [])]
+            stands = [(stem, 1.0) for stem in own if self.docs((stem,))]
+            for phrase in others:
+                if self.docs(phrase) and phrase not in [(stem,) for stem in own]:
+                    stands += [(stem, self.tuning.partner) for stem in phrase]
+            concepts.append(concept | {"stands": stands})
+        if not concepts:
+            return {}
+        total = sum(concept["idf"] for concept in concepts)
+        unknown = sum(concept["idf"] for concept in concepts if not concept["scores"]) / total
+        scores = self.totals(concepts)
+        vectors = {at: self.vector(at) for at in range(self.n)}
+        asked = self.query_vector(words)
+        known = [concept for concept in concepts if concept["scores"]]
+        gate = max(known, key=lambda one: (one["idf"], one["word"]), default=None)
+        verb = self.analyzer.verb([self.analyzer.stems(word)[0] for word in words])
+        product = self.absent_product(words)
+        subject = product is not None and not is_value(product, query)
+        found: dict[int, dict[str, float]] = {}
+        for at in range(self.n):
+            cosine = 0.0 if asked is None else cosine_of(vectors[at], asked)
+            if scores[at] <= 0 and cosine <= 0:
+                continue
+            coverage = sum(concept["idf"] for concept in concepts if at in concept["scores"]) / total
+            name, server, line, aliases = self.heads[at]
+            kind = self.analyzer.verb(name) or self.analyzer.verb(line[:3])
+            found[at] = {
+                "score": scores[at] / max(scores) if max(scores) else 0.0,
+                "coverage": coverage,
+                "name": max(self.said(concepts, name + server), self.said(concepts, aliases)),
+                "line": self.said(concepts, line),
+                "adjacent": self.adjacent(concepts, at),
+                "other_verb": float(verb != 0 and kind not in (0, verb)),
+                "same_verb": float(verb != 0 and kind == verb),
+                "rarest": float(gate is not None and at in gate["scores"]),
+                "cosine": cosine,
+                "server": 0.0 if asked is None else self.server_cosine(at, vectors, asked),
+                "unknown": unknown,
+                "product": float(subject),
+                "product_rest": coverage / (1 - unknown) if subject and unknown < 1 else 0.0,
+                "wordless": float(asked is None),
+            }
+        return found
+
+    def totals(self, concepts: list[dict[str, Any]]) -> list[float]:
+        scores = [0.0] * self.n
+        for at in range(self.n):
+            covered = sum(float(concept["named"].get(at, 0.0)) for concept in concepts)
+            scores[at] = sum(float(concept["scores"].get(at, 0.0)) for concept in concepts)
+            share = min(1.0, covered / max(1, self.lengths[at][NAME]))
+            scores[at] *= 1.0 + self.tuning.name_coverage * share
+        return scores
+
+    @cached_property
+    def heads(self) -> list[tuple[list[str], ...]]:
+        read = self.analyzer.words
+        return [
+            (
+                read(document.name)[:8],
+                read(document.server)[:4],
+                read(first_sentence(document.description or document.title))[:20],
+                read("\n".join(document.aliases))[:8],
+            )
+            for document in self.documents
+        ]
+
+    def head_idf(self, word: str) -> float:
+        count = sum(part.count(word) for head in self.heads for part in head)
+        return math.log(1 + (self.n + 0.5) / (min(count, self.n) + 0.5))
+
+    def which(self, concepts: list[dict[str, Any]], word: str | None) -> tuple[float, int]:
+        """How far the query says a word, and which of its own does."""
+        stands = [
+            (-weight, at)
+            for at, concept in enumerate(concepts)
+            for stem, weight in concept["stands"]
+            if stem == word
+        ]
+        return (-min(stands)[0], min(stands)[1]) if stands else (0.0, -1)
+
+    def said(self, concepts: list[dict[str, Any]], words: list[str]) -> float:
+        whole = sum(self.head_idf(word) for word in words)
+        return sum(self.head_idf(w) * self.which(concepts, w)[0] for w in words) / whole if whole else 0.0
+
+    def adjacent(self, concepts: list[dict[str, Any]], at: int) -> float:
+        if len(concepts) < 2:
+            return 0.0
+        slots: list[str | None] = []
+        for words, width in zip(self.heads[at], (8, 4, 20, 8), strict=True):
+            slots += [*words, *[None] * (width - len(words))]
+        numbers = [self.which(concepts, word)[1] for word in slots]
+        pairs = sum(one >= 0 and other == one + 1 for one, other in pairwise(numbers))
+        return min(1.0, pairs / (len(concepts) - 1))
+
+    def vector(self, at: int) -> list[int]:
+        table, rows = word_table(), self.rows[at]
+        told = [(term, 1.0) for term, row in rows.items() if any(row[field] for field in (0, 1, 2, 5))]
+        return np.frombuffer(quantised(table.vector(told), table.dimensions), np.int8).tolist()
+
+    def query_vector(self, words: list[str]) -> list[int] | None:
+        table = word_table()
+        found = table.vector([(self.analyzer.stems(word)[0], 1.0) for word in words])
+        if found is None:
+            return None
+        return np.frombuffer(quantised(found, table.dimensions), np.int8).tolist()
+
+    def server_cosine(self, at: int, vectors: dict[int, list[int]], asked: list[int]) -> float:
+        total = [0.0] * len(asked)
+        for other, vector in vectors.items():
+            if self.heads[other][1] == self.heads[at][1]:
+                length = math.sqrt(sum(a * a for a in vector)) or 1.0
+                total = [a + b / length for a, b in zip(total, vector, strict=True)]
+        return cosine_of(total, asked)
+
+
+def cosine_of(one: Sequence[float], other: Sequence[float]) -> float:
+    lengths = math.sqrt(sum(a * a for a in one) * sum(b * b for b in other))
+    return sum(a * b for a, b in zip(one, other, strict=True)) / lengths if lengths else 0.0
 
 
 def one_edit(one: str, other: str) -> bool:

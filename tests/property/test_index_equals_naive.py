@@ -6,14 +6,16 @@ import os
 from collections.abc import Sequence
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyroaring import BitMap
 
-from tests.property.naive_search import REFERENCE, NaiveDefault
+from tests.property.naive_search import REFERENCE, NaiveDefault, NaiveSecondStage
 from toolsearchd.dialects.registry import RANKINGS, make_analyzer
 from toolsearchd.index.builder import Compile, compacted, compile_index
 from toolsearchd.index.document import IndexDocument
+from toolsearchd.index.features import FEATURES
 from toolsearchd.index.lexicon import Lexicon
 from toolsearchd.index.postings import Index
 from toolsearchd.index.ranker import DefaultSearcher, default_analyzer
@@ -74,23 +76,48 @@ def default_searcher(index: Index, documents: Sequence[IndexDocument], mask: Bit
     return DefaultSearcher(Scope(index, mask, live), lexicon=LEXICON)
 
 
+WORDS_ALONE = make_analyzer("default", {"tables": False})
+
+
 @settings(max_examples=ROUNDS, deadline=None)
 @given(catalogs(), st.data(), query, st.integers(0, 6))
-def test_the_default_ranker(
+def test_the_default_ranker_by_words_alone(
     documents: list[IndexDocument], data: st.DataObject, text: str, limit: int
 ) -> None:
     granted = BitMap(data.draw(st.sets(st.integers(0, len(documents) - 1))))
-    analyzer = default_analyzer()
-    searcher = default_searcher(compile_index(analyzer, documents), documents, granted)
+    searcher = default_searcher(compile_index(WORDS_ALONE, documents), documents, granted)
     visible = sorted((documents[doc] for doc in granted), key=lambda document: document.key)
-    naive = NaiveDefault(analyzer, visible, LEXICON, searcher.tuning)
+    naive = NaiveDefault(WORDS_ALONE, visible, LEXICON, searcher.tuning)
     found = searcher.search(text, limit)
     assert readable(found, documents) == naive.search(text, limit)
+    if not any(hit.score == np.inf for hit in found.matches):
+        assert searcher.search(f"{text} {text}", limit) == found
+
+
+@settings(max_examples=ROUNDS, deadline=None)
+@given(catalogs(), st.data(), query, st.integers(0, 6))
+def test_the_second_stage(documents: list[IndexDocument], data: st.DataObject, text: str, limit: int) -> None:
+    granted = BitMap(data.draw(st.sets(st.integers(0, len(documents) - 1))))
+    analyzer = default_analyzer()
+    searcher = default_searcher(compile_index(analyzer, documents), documents, granted)
+    found = searcher.search(text, limit)
     assert len(found.matches) + len(found.near) <= max(0, limit)
     # Asked again, and with every word twice, the answer is the same.
     assert searcher.search(text, limit) == found
     if not any(hit.score == np.inf for hit in found.matches):
         assert searcher.search(f"{text} {text}", limit) == found
+    assert searcher.second is not None
+    visible = sorted((documents[doc] for doc in granted), key=lambda document: document.key)
+    expected = NaiveSecondStage(analyzer, visible, LEXICON, searcher.tuning).features(text)
+    plan = searcher.reader.read(text)
+    scores = searcher.scores(plan)
+    positions, features, _, _ = searcher.second.candidates(plan, scores)
+    assert positions.tolist() == sorted(expected)
+    for position, row in zip(positions.tolist(), features.tolist(), strict=True):
+        assert dict(zip(FEATURES, row, strict=True)) == pytest.approx(expected[position], abs=1e-5)
+    judged = searcher.second.judge(plan, scores)
+    ranked = list(zip((-judged.totals).tolist(), judged.positions.tolist(), strict=True))
+    assert ranked == sorted(ranked)  # equal ones by public name
 
 
 @settings(max_examples=ROUNDS, deadline=None)

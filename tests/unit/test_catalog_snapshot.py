@@ -146,6 +146,7 @@ def test_word_lists_of_ones_own() -> None:
         "thesaurus.txt": "# mine\nschwatz message",
         "products.txt": "frobnicator\nmessage",
         "ordinary_words.txt": "message",
+        "verbs.txt": "",
     }
     searcher = snapshot.searcher(RANKINGS["default"], snapshot.live, Lexicon.parse(files.__getitem__))
     docs = [hit.doc for hit in searcher.search("schwatz", 5).matches]

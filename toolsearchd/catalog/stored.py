@@ -16,7 +16,7 @@ from toolsearchd.catalog.model import Source, Tool
 from toolsearchd.catalog.snapshot import Ids, Snapshot
 from toolsearchd.index.stored import SECTIONS, dump_index, load_index
 
-VERSION = 2  # raise when anything below is laid out otherwise
+VERSION = 3  # raise when anything below is laid out otherwise
 
 
 class _Head(msgspec.Struct, frozen=True, array_like=True):

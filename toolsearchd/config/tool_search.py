@@ -43,7 +43,7 @@ class LexiconFiles(msgspec.Struct, frozen=True, kw_only=True):
     replace: tuple[str, ...] = ()  # lists that the file replaces; to the others it adds
 
 
-_OF_ALL = ("languages", "lexicon", "aliases")
+_OF_ALL = ("languages", "lexicon", "aliases", "tables")
 LISTS = tuple(name for name in LexiconFiles.__struct_fields__ if name != "replace")
 
 
@@ -59,6 +59,7 @@ class ToolSearch(msgspec.Struct, frozen=True, kw_only=True):
     listing_max_tokens: int = 4000
     ranker: str = "default"
     languages: tuple[str, ...] = ("english",)
+    tables: bool = True  # the second stage with its word table; without it, the ranking by words alone
     lexicon: LexiconFiles = LexiconFiles()
     aliases: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
     defer: tuple[str, ...] | None = None  # core tools to hide all the same; None: nobody asked for any
@@ -168,6 +169,7 @@ class _Resolver:
             listing_max_tokens=self._int("listing_max_tokens", base.listing_max_tokens, 200, 60_000),
             ranker=self._ranker(),
             languages=self._languages(),
+            tables=self._tables(),
             lexicon=self._lexicon(),
             aliases=self._aliases(),
             defer=self._defer(),
@@ -245,6 +247,17 @@ class _Resolver:
         if not found:
             self._warn("languages", "none is left; english in force")
         return tuple(found) or ("english",)
+
+    def _tables(self) -> bool:
+        base = "on" if self._base.tables else "off"
+        if "tables" not in self._section:
+            return self._base.tables
+        value = self._section["tables"]
+        text = str(value).strip().lower() if isinstance(value, bool | int | str) else ""
+        if text not in _ON | _OFF:
+            self._warn("tables", f"{_shown(value)} is none of on, off; {base} in force")
+            return self._base.tables
+        return text in _ON
 
     def _lexicon(self) -> LexiconFiles:
         value = self._section.get("lexicon", self._base.lexicon)

@@ -317,6 +317,8 @@ class Daemon:
     def _analyzer_options(self) -> dict[str, Any]:
         """How tools' words are read, as far as the person decides it."""
         options: dict[str, Any] = {"languages": list(self.watcher.settings.tool_search.languages)}
+        if not self.watcher.settings.tool_search.tables:
+            options["tables"] = False
         stop_words = self.watcher.lexicon.stop_words
         if stop_words != default_lexicon().stop_words:
             options["stop_words"] = sorted(stop_words)

@@ -14,6 +14,10 @@ NOT_FOUND = "These names are not granted here. Use the near names, or tool_searc
 _NEAR = "Nothing matches surely; `near` is a guess. Describe one before you call it, or use other keywords."
 _EMPTY = "The query holds no keyword. Give service + action + object."
 _ABSENT = "No connected source is about {product}. Do not retry with other words; say that it is missing."
+_ABSENT_NEAR = (
+    "No connected source is about {product}: say so, unless it is only what is asked about. `near` is a "
+    "guess for that case; describe one before you call it."
+)
 _ABSENT_YET = (
     "No source that is ready is about {product}. Some are not ready, see available_sources: search again "
     "when they are, not with other words."
@@ -36,7 +40,8 @@ def hint_for(query: str, found: Group, *, all_ready: bool, hopeless: bool) -> st
     """For a group without matches; `all_ready`: no source could still come; `hopeless`: it was searched for
     often enough, so that other words are not what is missing."""
     if found.absent_product:
-        return (_ABSENT if all_ready else _ABSENT_YET).format(product=found.absent_product)
+        text = _ABSENT_NEAR if found.near else _ABSENT if all_ready else _ABSENT_YET
+        return text.format(product=found.absent_product)
     if hopeless and query:
         if not all_ready:
             return _NOT_PRESENT_YET

@@ -42,7 +42,8 @@ class ViewReplies:
         if history is not None:
             history.enter((self._seen.snapshot.generation, self._seen.grant))
         hopeless = history is not None and history.is_hopeless
-        results = [self._group(query, limit, tools, hopeless) for query in queries]
+        scores = args.get("scores") is True
+        results = [self._group(query, limit, tools, hopeless, scores=scores) for query in queries]
         if history is not None:
             self._tell_repeats(results, history.note_search(results))
         return {"queries": queries, "total_available": len(self._seen), "results": results, "tools": tools}
@@ -58,7 +59,7 @@ class ViewReplies:
                     group["hint"] = REPEATED
 
     def _group(
-        self, query: str, limit: int, tools: dict[str, dict[str, Any]], hopeless: bool
+        self, query: str, limit: int, tools: dict[str, dict[str, Any]], hopeless: bool, *, scores: bool
     ) -> dict[str, Any]:
         found = self._seen.searcher.search(query, limit)
         matches = [self._entry(hit.doc) for hit in found.matches]
@@ -72,6 +73,9 @@ class ViewReplies:
                 group["unknown"] = found.unknown
             if found.absent_product:
                 group["absent_product"] = found.absent_product
+            if scores:
+                hits = zip((*matches, *near), (*found.matches, *found.near), strict=True)
+                group["scores"] = {name: round(hit.p, 4) for (name, _), hit in hits if hit.p is not None}
         if not matches and self._seen.sources:
             group["available_sources"] = self._source_lines
             group["hint"] = self._hint(query, found, hopeless)

@@ -7,7 +7,7 @@ same kind of index.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, cached_property
 from hashlib import blake2b
 from typing import Any, Protocol
 
@@ -17,8 +17,14 @@ from toolsearchd.index import text
 from toolsearchd.index.document import Analysis, IndexDocument
 from toolsearchd.index.fields import FIELDS, NAMES
 from toolsearchd.index.lexicon import default_lexicon
+from toolsearchd.index.sketch import first_sentence, head
+from toolsearchd.index.words import DIGEST, quantised, word_table
 
 VERSION = 2  # raise when any analyzer's terms change for the same text
+SKETCH_VERSION = 1  # likewise for sketches
+
+# What a word of each field counts in a tool's vector; of several fields the most.
+VECTOR_WEIGHTS = (1.0, 1.0, 1.0, 0.0, 0.0, 1.0, 0.0)
 
 KEPT_STEMS = 1 << 16  # 100,000 real tools hold about 60,000 distinct words
 
@@ -60,7 +66,10 @@ class DefaultAnalyzer:
     kept_words = KEPT_STEMS
 
     def __init__(
-        self, languages: Iterable[str] = ("english",), stop_words: Iterable[str] | None = None
+        self,
+        languages: Iterable[str] = ("english",),
+        stop_words: Iterable[str] | None = None,
+        tables: bool = True,
     ) -> None:
         self.languages = tuple(languages)
         for language in self.languages:
@@ -73,6 +82,9 @@ class DefaultAnalyzer:
         if stop_words is not None:
             self.stop_words = frozenset(word.casefold() for word in stop_words)
             self.options["stop_words"] = sorted(self.stop_words)
+        self._words = word_table() if tables else None
+        if not tables:
+            self.options["tables"] = False
         self._latin = [stemmer(language) for language in self.languages]
         self._stems: dict[str, tuple[str, ...]] = {}
         self._runs: dict[str, tuple[tuple[str, ...], int]] = {}
@@ -81,7 +93,10 @@ class DefaultAnalyzer:
     @property
     def fingerprint(self) -> str:
         digest = blake2b("\n".join(sorted(self.stop_words)).encode(), digest_size=6).hexdigest()
-        return f"default/{VERSION}/{snowball_version()}/{'+'.join(self.languages)}/{digest}"
+        parts = ["default", VERSION, snowball_version(), "+".join(self.languages), digest]
+        if self._words is not None:
+            parts += [SKETCH_VERSION, DIGEST[:16]]
+        return "/".join(map(str, parts))
 
     def analyse(self, document: IndexDocument) -> Analysis:
         width = len(FIELDS)
@@ -109,7 +124,51 @@ class DefaultAnalyzer:
                         rows += blank
                     if rows[place + at] < 255:
                         rows[place + at] += 1
-        return Analysis(document.key, document.name, tuple(lengths), "\n".join(places), bytes(rows))
+        sketch = self._sketch(document, places, rows) if self._words is not None else b""
+        return Analysis(document.key, document.name, tuple(lengths), "\n".join(places), bytes(rows), sketch)
+
+    def words(self, source: str) -> list[str]:
+        """The first stem of each word, in order, stop words left out; of unspaced scripts the pairs."""
+        found = []
+        for run in text.runs(source):
+            unspaced = text.is_unspaced(run)
+            for word in text.parts(run):
+                if unspaced:
+                    found.append(word)
+                elif word not in self.stop_words:
+                    found.append(self.stems(word)[0])
+        return found
+
+    def verb(self, stems: Iterable[str]) -> int:
+        """The kind of the first verb among the words; 0: none."""
+        kinds = self._verbs
+        return next((kinds[stem] for stem in stems if stem in kinds), 0)
+
+    @cached_property
+    def _verbs(self) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for kind, verbs in enumerate(default_lexicon().verbs, 1):
+            for verb in verbs:
+                found.setdefault(self.stems(verb)[0], kind)
+        return found
+
+    def _sketch(self, document: IndexDocument, places: dict[str, int], rows: bytearray) -> bytes:
+        assert self._words is not None
+        name, server = self.words(document.name), self.words(document.server)
+        aliases = self.words("\n".join(document.aliases))
+        line = self.words(first_sentence(document.description or document.title))
+        weights = VECTOR_WEIGHTS
+        told = [
+            (term, weight)
+            for term, place in places.items()
+            if (
+                weight := max(
+                    w for w, count in zip(weights, rows[place : place + len(weights)], strict=True) if count
+                )
+            )
+        ]
+        vector = quantised(self._words.vector(told), self._words.dimensions)
+        return head(self.verb(name) or self.verb(line[:3]), name, server, line, aliases) + vector
 
     def stems(self, word: str) -> tuple[str, ...]:
         """The stems of one case-folded word: one per configured language, without repeats."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from array import array
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from typing import TypeVar
 
 import msgspec
 import numpy as np
@@ -23,6 +24,8 @@ from toolsearchd.index.spellings import Spellings
 _POSTINGS_A_STEP = 2_000  # about 0.5 ms
 _POSTINGS_READ_A_STEP = 200
 _NAMES_A_STEP = 500
+
+T = TypeVar("T", bound=np.generic)
 
 
 class Compile:
@@ -45,10 +48,11 @@ class Compile:
         return next(self._steps, None) is not None
 
     def _run(self, previous: Index) -> Iterator[bool]:
-        width, typecode = len(previous.fields), previous.frequencies_type
+        typecode = previous.frequencies_type
         collected: dict[str, tuple[array[int], bytearray]] = {}
         docs: array[int] = array("I")
         lengths: array[int] = array("I")
+        sketches = bytearray()
         names: list[tuple[str, str]] = []
         for doc, analysis in self._add:
             for term, row in analysis.rows(typecode):
@@ -59,6 +63,7 @@ class Compile:
                 entry[1].extend(row)
             docs.append(doc)
             lengths.extend(analysis.lengths)
+            sketches += analysis.sketch
             # Most names are in lower case already: one string object serves every table.
             names.append((sys.intern(analysis.key.lower()), sys.intern(analysis.bare.lower())))
             yield True
@@ -100,11 +105,12 @@ class Compile:
             fingerprint=previous.fingerprint,
             frequencies_type=typecode,
             postings=postings,
-            lengths=_extended(previous.lengths, docs, lengths, width),
+            lengths=_extended(previous.lengths, docs, lengths),
             live=live,
             exact=exact,
             bare=bare,
             spellings=previous.spellings,
+            sketches=_extended(previous.sketches, docs, sketches),
         )
 
 
@@ -148,6 +154,7 @@ def compacted(index: Index, renumbered: npt.NDArray[np.int32]) -> Generator[bool
         exact=tables[0],
         bare=tables[1],
         spellings=spellings,
+        sketches=index.sketches[np.flatnonzero(renumbered[: len(index.sketches)] >= 0)],
     )
 
 
@@ -184,14 +191,15 @@ def _joined(old: Posting | None, new: Posting) -> Posting:
     return Posting(old.docs | new.docs, b"".join(part.tobytes() for part in rows), wide)
 
 
-def _extended(
-    lengths: npt.NDArray[np.uint32], docs: array[int], added: array[int], width: int
-) -> npt.NDArray[np.uint32]:
+def _extended(rows: npt.NDArray[T], docs: array[int], added: array[int] | bytearray) -> npt.NDArray[T]:
+    """`rows` by doc id, with those of the new doc ids; all of one length."""
     if not docs:
-        return lengths
-    longer = np.zeros((max(len(lengths), docs[-1] + 1), width), np.uint32)
-    longer[: len(lengths)] = lengths
-    longer[np.frombuffer(docs, np.uint32)] = np.frombuffer(added, np.uint32).reshape(-1, width)
+        return rows
+    new = np.frombuffer(added, rows.dtype).reshape(len(docs), -1)
+    longer = np.zeros((max(len(rows), docs[-1] + 1), new.shape[1]), rows.dtype)
+    if len(rows):
+        longer[: len(rows)] = rows
+    longer[np.frombuffer(docs, np.uint32)] = new
     return longer
 
 

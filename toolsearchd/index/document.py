@@ -32,6 +32,7 @@ class Analysis(msgspec.Struct, frozen=True, gc=False, array_like=True):
     lengths: tuple[int, ...]  # tokens per field
     terms: str  # joined by newlines: 100,000 of these must fit in memory
     frequencies: bytes  # a row of fields per term; see `frequencies_type`
+    sketch: bytes = b""  # as long for every document of an analyzer; see `index.sketch`
 
     def rows(self, frequencies_type: str) -> Iterator[tuple[str, bytes]]:
         """Each term and its row, as bytes."""

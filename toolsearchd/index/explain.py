@@ -16,6 +16,7 @@ from toolsearchd.index.fields import NAMES
 from toolsearchd.index.query import QueryPlan
 from toolsearchd.index.ranker import DefaultSearcher
 from toolsearchd.index.scope import Scores
+from toolsearchd.index.semantics import ADMISSION, Judgement
 
 Cause = Literal[
     "offered",  # it is among the first five, or in the list that was asked for
@@ -23,6 +24,7 @@ Cause = Literal[
     "absent_product",  # the query names a product that no granted tool carries
     "no_shared_word",  # the tool carries no word of the query, nor one that stands for it
     "outranked",  # it carries words of the query, others carry more
+    "unlikely",  # the best candidate is too unlikely a right one: nothing is offered
 ]
 
 
@@ -44,12 +46,15 @@ def explain(
     plan = searcher.reader.read(query)
     scores = searcher.scores(plan)
     gate = plan.gate
+    judged = None if searcher.second is None else searcher.second.judge(plan, scores)
     shown = [*group.matches, *group.near]
     positions = [int(searcher.scope.position_of[hit.doc]) for hit in shown]
     if doc is not None:
         asked = int(searcher.scope.position_of[doc])
         if asked >= 0 and asked not in positions:
             positions.append(asked)
+    if judged is not None and not shown:
+        positions += [at for at in judged.positions[:limit].tolist() if at not in positions]
     best = searcher.matches(plan, scores, 1, [])
     leader = None if gate is None else _leader(scores, gate[1])
     return {
@@ -66,7 +71,10 @@ def explain(
         "relative": searcher.tuning.relative,
         "absent_product": group.absent_product,
         "unknown": list(plan.unknown),
-        "candidates": [_candidate(searcher, plan, scores, position) for position in positions],
+        "second_stage": None if searcher.second is None else msgspec.to_builtins(searcher.second.model),
+        "candidates": [
+            _candidate(searcher, plan, scores, position) | _judged(judged, position) for position in positions
+        ],
         "matches": [hit.doc for hit in group.matches],
         "near": [hit.doc for hit in group.near],
         "verdict": None if doc is None else msgspec.to_builtins(verdict(searcher, query, doc, limit, key)),
@@ -84,22 +92,39 @@ def verdict(searcher: DefaultSearcher, query: str, doc: int, limit: int, key: st
     shown = searcher.search(query, limit)
     if doc in [hit.doc for hit in (*shown.matches, *shown.near)]:
         return Verdict("offered", f"It is offered, at place {rank}.", rank, (), key)
-    if everything.absent_product is not None:
+    if everything.absent_product is not None and not listed:
         product = everything.absent_product
         text = f"The query names {product}, and no granted tool carries that name: nothing is offered."
         return Verdict("absent_product", text, None, (product,), key)
     plan = searcher.reader.read(query)
     if not plan.concepts:
         return Verdict("no_words", "The query holds no word to search for.", None, (), key)
+    if searcher.second is not None and not listed:
+        text = "Even the best candidate is unlikely to be right: nothing is offered."
+        return Verdict("unlikely", text, None, tuple(plan.words), key)
     lacking = tuple(
         word for word, concept in zip(plan.words, plan.concepts, strict=True) if not concept.carries(position)
     )
     if rank is None:
         text = f"It carries none of the query's words: {', '.join(lacking)}."
         return Verdict("no_shared_word", text, None, lacking, key)
-    text = f"It is at place {rank}: tools above it carry more of the query"
-    text += f"; it lacks {', '.join(lacking)}." if lacking else ", or carry it in their names."
+    text = f"It is at place {rank}: tools above it fit the query better"
+    text += f"; it lacks {', '.join(lacking)}." if lacking else ", or say it in their names."
     return Verdict("outranked", text, rank, lacking, key)
+
+
+def _judged(judged: Judgement | None, position: int) -> dict[str, Any]:
+    """What the second stage says of a tool; nothing where it was no candidate."""
+    if judged is None or position not in judged.positions:
+        return {}
+    at = int(np.flatnonzero(judged.positions == position)[0])
+    ways = {"words": judged.by_score, "vector": judged.by_vector}
+    return {
+        "came_by": [way for way, positions in ways.items() if position in positions],
+        "features": dict(zip(ADMISSION, judged.features[at].tolist(), strict=True)),
+        "total": float(judged.totals[at]),
+        "p": float(judged.p[at]),
+    }
 
 
 def _leader(scores: Scores, gate: Concept) -> int:

@@ -52,6 +52,7 @@ class Index:
         "lengths",
         "live",
         "postings",
+        "sketches",
         "spellings",
     )
 
@@ -67,6 +68,7 @@ class Index:
         exact: Mapping[str, Docs],
         bare: Mapping[str, Docs],
         spellings: Spellings,
+        sketches: npt.NDArray[np.uint8],
     ) -> None:
         self.fields = fields
         self.fingerprint = fingerprint
@@ -77,6 +79,7 @@ class Index:
         self.exact = exact  # full name, lower case
         self.bare = bare  # tool's own name, lower case
         self.spellings = spellings  # of all terms, and of some that are gone
+        self.sketches = sketches  # by doc id; no bytes wide where there are none
 
     @classmethod
     def empty(cls, fields: tuple[str, ...], fingerprint: str, frequencies_type: str = "B") -> Index:
@@ -90,6 +93,7 @@ class Index:
             exact={},
             bare={},
             spellings=Spellings(),
+            sketches=np.zeros((0, 0), np.uint8),
         )
 
     def branch(self) -> Index:
@@ -104,6 +108,7 @@ class Index:
             exact=self.exact,
             bare=self.bare,
             spellings=Spellings(below=self.spellings),
+            sketches=self.sketches,
         )
 
     def __len__(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from itertools import accumulate, pairwise
 from typing import NamedTuple
@@ -13,6 +14,7 @@ from toolsearchd.index.analyzer import DefaultAnalyzer, is_compound
 from toolsearchd.index.concepts import Concept, Concepts, Stems, Tuning
 from toolsearchd.index.impact import NOTHING, Sum
 from toolsearchd.index.lexicon import Lexicon
+from toolsearchd.nfkc import nfkc
 
 MAX_WORDS = 64  # a query of more content words names nothing by its 65th
 
@@ -21,14 +23,20 @@ _KEPT_RUNS = 1 << 14
 _SPLIT_FROM = 6  # letters of a word that may be two known ones run together
 
 
+# Before a name that a tool is asked about, rather than the place that it works at.
+_VALUE_AFTER = r"of|about|for|at|by|called|named|titled|mentions?|mentioning|regarding"
+
+
 class QueryPlan(NamedTuple):
     """A query as the ranker uses it."""
 
     words: list[str]  # distinct, in query order
+    stems: list[tuple[str, ...]]  # theirs
     concepts: list[Concept]  # theirs, also of those that no document carries
     unknown: tuple[str, ...]  # words that no document carries, nor anything that stands for them
     typos: dict[str, str]  # unknown word → the known term it was read as
     absent_product: str | None
+    subject: str | None  # the absent product, unless the query names it as the value of an argument
     total_idf: float  # of all words, unknown ones included
     gate: tuple[str, Concept] | None  # the rarest known word; among equals the same one in any order
     added: Sum  # what the concepts that are not dense add, one after the other
@@ -38,10 +46,12 @@ class QueryPlan(NamedTuple):
     def of(
         cls,
         words: list[str],
+        stems: list[tuple[str, ...]],
         concepts: list[Concept],
         unknown: list[str],
         typos: dict[str, str],
         absent_product: str | None,
+        subject: str | None,
     ) -> QueryPlan:
         known = [
             (concept.idf, word, concept) for word, concept in zip(words, concepts, strict=True) if concept.df
@@ -49,10 +59,12 @@ class QueryPlan(NamedTuple):
         sums = [concept.sum for concept in concepts] or [NOTHING]
         return cls(
             words,
+            stems,
             concepts,
             tuple(unknown),
             typos,
             absent_product,
+            subject,
             sum([concept.idf for concept in concepts]),
             max(known)[1:] if known else None,
             Sum(
@@ -117,7 +129,9 @@ class QueryReader:
                     typos[word.text] = meant
                     concept = self._concepts.of(self._analyzer.stems(meant))
             concepts.append(concept)
-        return QueryPlan.of([word.text for word in words], concepts, unknown, typos, product)
+        stems = [word.stems for word in words]
+        subject = None if product is not None and is_value(product, query) else product
+        return QueryPlan.of([word.text for word in words], stems, concepts, unknown, typos, product, subject)
 
     def _words(self, query: str) -> list[Word]:
         """The distinct content words; all words where there are no others. Words of equal stems are one."""
@@ -212,3 +226,19 @@ class QueryReader:
         }
         known = [(-df, term) for term in candidates if (df := scope.document_frequency(term))]
         return min(known)[1] if known else None
+
+
+def is_value(product: str, query: str) -> bool:
+    """Is every mention of the product part of a longer name (`linear.app`), or what something is about?
+
+    A query that begins with `jira_` is a tool's name.
+    """
+    name = r"[\W_]+".join(map(re.escape, product.split()))
+    forms = (
+        rf"(?<=\w)[._\-/@:]{name}(?![^\W_])",
+        rf"(?<![^\W_]){name}[./@:](?=\w)",
+        rf"(?<=\s){name}[_\-](?=\w)",
+        rf"\b(?:{_VALUE_AFTER})\s+(?:the\s+)?{name}(?![^\W_])",
+    )
+    rest = re.sub("|".join(forms), " ", nfkc(query).casefold())
+    return not re.search(rf"(?<![^\W_]){name}(?![^\W_])", rest)

@@ -1,7 +1,8 @@
 """The daemon's own ranker.
 
-A match carries the query's rarest known concept, nearly leads the ranking, and the best one covers half of
-the query; the rest is `near`. A query for a product that is nowhere in the scope gets no answer.
+Words find candidates, the second stage orders and admits them (`semantics.py`). Without its tables a match
+carries the query's rarest known concept, nearly leads the ranking, and the best one covers half of the query;
+the rest is `near`, and a query for a product that is nowhere in the scope gets no answer.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from toolsearchd.index.lexicon import Lexicon, default_lexicon
 from toolsearchd.index.query import QueryPlan, QueryReader
 from toolsearchd.index.scope import Scope, Scores, best
 from toolsearchd.index.searcher import Group, Hit
-from toolsearchd.index.semantics import CANDIDATES, Semantics
+from toolsearchd.index.semantics import LinearModel, SecondStage
 
 
 class DefaultSearcher:
@@ -29,7 +30,7 @@ class DefaultSearcher:
         analyzer: DefaultAnalyzer | None = None,
         lexicon: Lexicon | None = None,
         tuning: Tuning | None = None,
-        semantics: Semantics | None = None,
+        model: LinearModel | None = None,
     ) -> None:
         self.scope = scope
         self.tuning = tuning or Tuning()
@@ -37,7 +38,8 @@ class DefaultSearcher:
         lexicon = lexicon or default_lexicon()
         self.concepts = Concepts(scope, self.analyzer, lexicon, self.tuning)
         self.reader = QueryReader(self.concepts, self.analyzer, lexicon, self.tuning)
-        self._semantics = semantics
+        has_sketches = scope.index.sketches.shape[1] > 0
+        self.second = SecondStage(scope, self.analyzer, model) if has_sketches else None
         self._name_lengths = np.maximum(1, scope.lengths[:, NAME]).astype(np.float64)
 
     def search(self, query: str, limit: int) -> Group:
@@ -46,11 +48,11 @@ class DefaultSearcher:
             return Group()
         plan = self.reader.read(query)
         named = self.named(query)
+        if self.second is not None:
+            return self._judged(self.second, plan, limit, named)
         if plan.absent_product is not None and not named:
             return Group(absent_product=plan.absent_product, unknown=list(plan.unknown))
         scores = self.scores(plan)
-        if self._semantics is not None:
-            self._rescore(self._semantics, query, scores)
         if named:
             scores[named] = math.inf
         top = best(scores, limit)
@@ -58,6 +60,30 @@ class DefaultSearcher:
         near = [position for position in top if position not in matches][: limit - len(matches)]
         return Group(
             matches=self._hits(matches, scores), near=self._hits(near, scores), unknown=list(plan.unknown)
+        )
+
+    def _judged(self, second: SecondStage, plan: QueryPlan, limit: int, named: list[int]) -> Group:
+        """Named tools, then candidates by the second stage, then what else carries a word of the query."""
+        scores = self.scores(plan)
+        judged = second.judge(plan, scores)
+        totals = dict(zip(judged.positions.tolist(), judged.totals.tolist(), strict=True))
+        matches = [*named, *(at for at in judged.matches(second.model) if at not in named)][:limit]
+        near: list[int] = []
+        if len(matches) < limit and (named or judged.is_answered(second.model)):
+            near = [at for at in totals if at not in matches]
+            if len(matches) + len(near) < limit:
+                near += [at for at in best(scores, limit + len(totals)) if at not in totals]
+        p = dict(zip(judged.positions.tolist(), judged.p.tolist(), strict=True))
+        totals.update(dict.fromkeys(named, math.inf))
+        hits = [
+            Hit(int(self.scope.docs[at]), totals.get(at, 0.0), p.get(at))
+            for at in (*matches, *near[: limit - len(matches)])
+        ]
+        return Group(
+            matches=hits[: len(matches)],
+            near=hits[len(matches) :],
+            unknown=list(plan.unknown),
+            absent_product=plan.absent_product,
         )
 
     def prepare(self) -> Iterator[None]:
@@ -111,11 +137,6 @@ class DefaultSearcher:
     def coverage(self, plan: QueryPlan, position: int) -> float:
         """The share of the query's idf that a document carries, unknown words counted."""
         return plan.carried(position) / plan.total_idf if plan.total_idf else 0.0
-
-    def _rescore(self, semantics: Semantics, query: str, scores: Scores) -> None:
-        candidates = np.asarray(best(scores, CANDIDATES), dtype=np.int32)
-        if len(candidates):
-            scores[candidates] = semantics.rescore(query, self.scope, candidates, scores[candidates])
 
     def _hits(self, positions: list[int], scores: Scores) -> list[Hit]:
         return [Hit(int(self.scope.docs[position]), float(scores[position])) for position in positions]

@@ -13,6 +13,7 @@ from toolsearchd.index.scope import Scope
 class Hit(NamedTuple):
     doc: int
     score: float  # `math.inf`: named exactly
+    p: float | None = None  # that it is a right one, where the second stage judged it
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,7 +22,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     matches: list[Hit] = []
     near: list[Hit] = []  # matches and near together are at most `limit`
     unknown: list[str] = []  # query words that no tool of the scope carries, as they were typed
-    absent_product: str | None = None  # a product the query names and no tool carries: nothing is offered
+    absent_product: str | None = None  # a product the query names and no tool carries
     diagnostics: dict[str, Any] = {}  # the gate and its numbers, for explain and tests
 
 

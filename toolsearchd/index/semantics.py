@@ -1,17 +1,104 @@
-"""The seam for a semantic layer: it may re-order what the lexical ranker found. None is in this package."""
+"""The second stage: candidates of both ways, scored by a linear model, admitted by a calibrated one.
+
+Candidates are the first of the lexical ranking and the nearest by vector. The model's weights and the two
+thresholds are in `tables/second_stage.json`; `python -m tests.bench.train` makes it.
+"""
 
 from __future__ import annotations
 
-from typing import Protocol
+from functools import cache
+from importlib.resources import files
 
-from toolsearchd.index.scope import Positions, Scope, Scores
+import msgspec
+import numpy as np
+import numpy.typing as npt
 
-CANDIDATES = 100  # the lexical ranker's best, handed over; what is not among them stays where it is
+from toolsearchd.index.analyzer import DefaultAnalyzer
+from toolsearchd.index.features import FEATURES, FeatureReader, Features
+from toolsearchd.index.query import QueryPlan
+from toolsearchd.index.scope import Positions, Scope, Scores, best
+from toolsearchd.index.vectors import WordVectors
+from toolsearchd.index.words import word_table
+
+LEXICAL = 30  # candidates of each way; a hundred find no more
+BY_VECTOR = 30
+ADMISSION = (*FEATURES, "total", "behind")  # what the linear model gave, and how much less than to the best
+
+Floats = npt.NDArray[np.float64]
 
 
-class Semantics(Protocol):
-    """Stands between candidates and ranking. Synchronous: what is slow was computed before the search."""
+class LinearModel(msgspec.Struct, frozen=True):
+    """Weights by feature; a feature that is not named weighs nothing."""
 
-    def rescore(self, query: str, scope: Scope, candidates: Positions, scores: Scores) -> Scores:
-        """New scores for the candidates (positions in `scope`), on the old ones' scale, all positive."""
-        ...
+    rank: dict[str, float]
+    admit: dict[str, float]
+    bias: float
+    match: float  # the least `p` of a match
+    near: float  # the least best `p` at which anything is offered
+
+    def weights(self) -> tuple[Floats, Floats]:
+        return (
+            np.array([self.rank.get(name, 0.0) for name in FEATURES]),
+            np.array([self.admit.get(name, 0.0) for name in ADMISSION]),
+        )
+
+
+@cache
+def shipped_model() -> LinearModel:
+    text = files("toolsearchd.index.tables").joinpath("second_stage.json").read_bytes()
+    return msgspec.json.decode(text, type=LinearModel)
+
+
+class Judgement(msgspec.Struct, frozen=True):
+    """The candidates of one query, best first; all arrays a row each."""
+
+    positions: Positions
+    totals: Floats  # by which they are ranked
+    p: Floats  # that it is a right one
+    features: Floats  # columns as in `ADMISSION`
+    by_score: frozenset[int]  # positions that the lexical ranking brought
+    by_vector: frozenset[int]
+
+    def matches(self, model: LinearModel) -> list[int]:
+        """Positions that may be acted on, best first."""
+        if not self.is_answered(model):
+            return []
+        return [int(at) for at in self.positions[self.p >= model.match]]
+
+    def is_answered(self, model: LinearModel) -> bool:
+        return len(self.p) > 0 and float(self.p.max()) >= model.near
+
+
+class SecondStage:
+    """One scope's."""
+
+    def __init__(self, scope: Scope, analyzer: DefaultAnalyzer, model: LinearModel | None = None) -> None:
+        self.model = model or shipped_model()
+        self._rank, self._admit = self.model.weights()
+        self._scope = scope
+        self._reader = FeatureReader(scope, analyzer)
+        self._vectors = WordVectors(scope, word_table())
+
+    def judge(self, plan: QueryPlan, scores: Scores) -> Judgement:
+        positions, features, by_score, by_vector = self.candidates(plan, scores)
+        totals = (features * self._rank).sum(axis=1)
+        order = np.argsort(-totals, kind="stable")  # positions ascend: equal ones stand by public name
+        features, totals = features[order], totals[order]
+        behind = totals[0] - totals if len(totals) else totals
+        features = np.concatenate([features, totals[:, None], behind[:, None]], axis=1)
+        p = 1 / (1 + np.exp(-((features * self._admit).sum(axis=1) + self.model.bias)))
+        return Judgement(positions[order], totals, p, features, frozenset(by_score), frozenset(by_vector))
+
+    def candidates(self, plan: QueryPlan, scores: Scores) -> tuple[Positions, Features, list[int], list[int]]:
+        """Positions, ascending, their features, and which way they came."""
+        by_score = best(scores, LEXICAL)
+        by_vector: list[int] = []
+        vector = self._vectors.vector(plan)
+        if vector is not None:
+            cosines = self._vectors.of_all(vector)
+            by_vector = best(cosines, BY_VECTOR)
+        positions = np.array(sorted({*by_score, *by_vector}), np.int32)
+        if not len(positions):
+            return positions, np.zeros((0, len(FEATURES))), [], []
+        known = None if vector is None else self._vectors.of(vector, cosines, positions)
+        return positions, self._reader.of(plan, scores, positions, known), by_score, by_vector

@@ -17,13 +17,14 @@ from toolsearchd.index.postings import Docs, Index, Posting
 from toolsearchd.index.spellings import Spellings
 
 _POSTINGS_A_STEP = 500
-SECTIONS = 7  # of one index, in `dump_index`'s order
+SECTIONS = 8  # of one index, in `dump_index`'s order
 
 
 class _Head(msgspec.Struct, frozen=True):
     fields: tuple[str, ...]
     fingerprint: str
     frequencies_type: str
+    sketch_bytes: int
     exact: dict[str, Docs]
     bare: dict[str, Docs]
     live: bytes  # uint32 doc ids
@@ -72,12 +73,14 @@ def dump_index(index: Index) -> Iterator[bytes | None]:
             index.fields,
             index.fingerprint,
             index.frequencies_type,
+            index.sketches.shape[1],
             dict(index.exact),
             dict(index.bare),
             index.live.to_array().tobytes(),
         )
     )
     yield index.lengths.tobytes()
+    yield index.sketches.tobytes()
     yield "\n".join(index.postings).encode("utf-8", "surrogatepass")
     types, ends, ids, rows = bytearray(), array("Q"), array("I"), bytearray()
     for posting in index.postings.values():
@@ -96,7 +99,7 @@ def dump_index(index: Index) -> Iterator[bytes | None]:
 
 def load_index(sections: Sequence[bytes]) -> Index:
     """Raises ValueError for what `dump_index` can't have written."""
-    packed, lengths, terms, types, ends, ids, rows = sections
+    packed, lengths, sketches, terms, types, ends, ids, rows = sections
     head: Any = msgspec.msgpack.decode(packed, type=_Head)
     words = terms.decode("utf-8", "surrogatepass").split("\n") if terms else []
     live = array("I")
@@ -111,4 +114,7 @@ def load_index(sections: Sequence[bytes]) -> Index:
         exact=head.exact,
         bare=head.bare,
         spellings=Spellings(words),
+        sketches=np.frombuffer(sketches, np.uint8).reshape(-1, head.sketch_bytes)
+        if head.sketch_bytes
+        else np.zeros((len(lengths) // (4 * len(head.fields)), 0), np.uint8),
     )

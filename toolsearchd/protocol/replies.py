@@ -117,6 +117,7 @@ class SearchGroup(WireRecord, frozen=True):
     near: list[str] | UnsetType = UNSET
     unknown: list[str] | UnsetType = UNSET  # words that no tool has
     absent_product: str | UnsetType = UNSET
+    scores: dict[str, float] | UnsetType = UNSET  # by name, that it is a right one; where they were asked for
     available_sources: list[SourceLine] | UnsetType = UNSET
     hint: str | UnsetType = UNSET
     repeat: int | UnsetType = UNSET  # which time it is that the query gets this answer, from the second on
@@ -251,11 +252,25 @@ class WordScore(WireRecord, frozen=True):
     fields: dict[str, float]
 
 
+class SecondStageWeights(WireRecord, frozen=True):
+    """What a feature weighs. `p` is 1 / (1 + e^-(bias + the sum of admit's weights times features))."""
+
+    rank: dict[str, float]
+    admit: dict[str, float]
+    bias: float
+    match: float  # the least `p` of a match
+    near: float  # the least best `p` at which anything is offered
+
+
 class ToolScore(WireRecord, frozen=True):
     tool: str
-    score: float
+    score: float  # of the first stage
     coverage: float
     words: list[WordScore]
+    came_by: list[str] | UnsetType = UNSET  # words, vector: how it became a candidate
+    features: dict[str, float] | UnsetType = UNSET
+    total: float | UnsetType = UNSET  # the sum of rank's weights times features: what decides the order
+    p: float | UnsetType = UNSET  # that it is a right one
 
 
 class ToolVerdict(WireRecord, frozen=True):
@@ -278,6 +293,7 @@ class ExplainReply(Stamped, frozen=True):
     relative: float
     absent_product: str | None
     unknown: list[str]
+    second_stage: SecondStageWeights | None  # None with `tables: off`
     candidates: list[ToolScore]
     matches: list[str]
     near: list[str]

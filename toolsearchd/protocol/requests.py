@@ -81,6 +81,7 @@ class SearchRequest(Request, tag="search", frozen=True, kw_only=True):
     queries: Any = None
     query: Any = None  # of the dialects that ask one
     limit: Any = None
+    scores: bool = False  # the reply says of each tool how likely it is a right one
 
 
 class DescribeRequest(Request, tag="describe", frozen=True, kw_only=True):

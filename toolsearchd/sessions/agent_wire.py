@@ -191,7 +191,7 @@ class _Conversation:
         assert session is not None
         match request:
             case SearchRequest():
-                return session.search(_given(request, "queries", "query", "limit"))
+                return session.search(_given(request, "queries", "query", "limit", "scores"))
             case DescribeRequest():
                 return session.describe(_given(request, "names", "name"))
             case PingRequest():

@@ -48,10 +48,12 @@ def _show(reply: ExplainReply) -> None:
         f"{coverage['needed']:.2f} makes a match"
     )
     if reply["absent_product"]:
-        say(f"the query names {reply['absent_product']}, which no granted tool carries: nothing is offered")
+        say(f"the query names {reply['absent_product']}, which no granted tool carries")
+    if stage := reply["second_stage"]:
+        say(f"a match has p >= {stage['match']:.2f}, the best of what is offered p >= {stage['near']:.2f}")
     say()
     table(
-        ("", "TOOL", "SCORE", "BY WORD"),
+        ("", "TOOL", "SCORE", "P", "BY WORD"),
         (
             [
                 "match"
@@ -61,6 +63,7 @@ def _show(reply: ExplainReply) -> None:
                 else "",
                 one["tool"],
                 f"{one['score']:.2f}",
+                f"{one['p']:.2f}" if "p" in one else "-",
                 ", ".join(f"{word['word']} {word['score']:.2f}" for word in one["words"]),
             ]
             for one in reply["candidates"]

@@ -23,6 +23,7 @@ class Lexicon(msgspec.Struct, frozen=True):
     stop_words: frozenset[str]
     thesaurus: tuple[tuple[Phrase, ...], ...]  # groups of phrases that stand for one another
     products: frozenset[str]  # one word, or two with a space, ordinary words left out
+    verbs: tuple[tuple[str, ...], ...] = ()  # kinds of verbs
 
     @classmethod
     def parse(cls, read: Callable[[str], str]) -> Lexicon:
@@ -35,6 +36,7 @@ class Lexicon(msgspec.Struct, frozen=True):
             ),
             products=frozenset(map(" ".join, map(str.split, _lines(read("products.txt").casefold()))))
             - ordinary,
+            verbs=tuple(tuple(line.split()) for line in _lines(read("verbs.txt").casefold())),
         )
 
 
@@ -59,6 +61,7 @@ def own_lexicon(texts: Mapping[str, str], replaced: Collection[str] = ()) -> Lex
         stop_words=base.stop_words | own.stop_words,
         thesaurus=base.thesaurus + own.thesaurus,
         products=(base.products - ordinary) | own.products,
+        verbs=base.verbs,
     )
 
 

@@ -1,0 +1,240 @@
+"""Makes `toolsearchd/index/tables/second_stage.json`: the weights of both models and the two thresholds.
+
+    python -m tests.bench.train --data DIR
+
+The ranking model maximises the chance that a softmax over a query's candidates falls on a right one.
+Admission is a logistic model over the first of them. Cells weigh by the root of their size. Prints the
+figures of the result, and those of leave-one-family-out: weights and thresholds of all other families.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import fmean
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from tests.bench.development import MORE, REAL, Example, Floats, examples, load, mean, under_grants
+from toolsearchd.index.features import FEATURES
+from toolsearchd.index.semantics import ADMISSION, LinearModel
+
+TABLES = Path(__file__).parents[2] / "toolsearchd" / "index" / "tables"
+
+RANKED_BY = tuple("score coverage name line adjacent other_verb same_verb rarest cosine server".split())
+ADMITTED_BY = tuple(
+    "coverage name line adjacent other_verb same_verb rarest cosine unknown product product_rest wordless"
+    " total behind".split()
+)
+FALSE_MATCH = 0.042  # of queries for an absent capability, the share that may get a match
+FALSE_MATCH_MOST = 0.05  # in any set
+FALSE_ANY = 0.345  # and any answer
+DEPTH = 5  # candidates of a query that admission learns from
+NEGATIVE = 3.0  # what a query for an absent capability counts
+GRANTED = 0.3  # what a query counts under a grant that leaves a right tool
+UNGRANTED = 2.0  # and one that leaves none
+MADE_UP = 0.06  # a tool's name, one word of it, that beside words that are nowhere
+RIDGE = 1e-3
+
+
+def train(found: Sequence[Example]) -> LinearModel:
+    """Other languages are left out: their words say nothing to these features."""
+    found = [one for one in found if one.query.kind != "languages" and len(one.right)]
+    whole = [one for one in found if not one.granted]
+    rank = dict(zip(RANKED_BY, fit_rank(whole).tolist(), strict=True))
+    model = LinearModel(rank=rank, admit={}, bias=0.0, match=2.0, near=2.0)
+    weights, bias = fit_admission(found, model)
+    admit = dict(zip(ADMITTED_BY, weights.tolist(), strict=True))
+    return with_thresholds(_rounded(msgspec.structs.replace(model, admit=admit, bias=bias)), whole)
+
+
+def fit_rank(found: Sequence[Example]) -> Floats:
+    """Newton's method with steps halved until they help; the bend is that of the softmax alone."""
+    found = [one for one in found if one.right.any() and not one.right.all()]
+    columns = [FEATURES.index(name) for name in RANKED_BY]
+    features = np.concatenate([one.features[:, columns] for one in found])
+    right = np.concatenate([one.right for one in found])
+    sizes = np.array([len(one.right) for one in found])
+    starts, owner = np.cumsum(sizes) - sizes, np.repeat(np.arange(len(found)), sizes)
+    weight = _weights(found)
+    weight /= weight.sum()
+    scale = features.std(axis=0) + 1e-9
+    scaled = features / scale
+    before = theta = towards = np.zeros(len(columns))
+    step = 1.0
+    loss = np.inf
+    for _ in range(200):
+        score = scaled @ theta
+        every = _softmax(score, starts, owner)
+        new = RIDGE * theta @ theta - weight @ np.log(np.add.reduceat(np.where(right, every, 0), starts))
+        if not new <= loss:
+            step /= 2
+            theta = before - step * towards
+            continue
+        if loss - new < 1e-9:
+            break
+        loss, before = new, theta
+        of_right = _softmax(np.where(right, score, -np.inf), starts, owner)
+        slope = scaled.T @ (weight[owner] * (every - of_right)) + 2 * RIDGE * theta
+        centred = scaled - np.add.reduceat(scaled * every[:, None], starts)[owner]
+        bend = (centred * (weight[owner] * every)[:, None]).T @ centred + 2 * RIDGE * np.eye(len(columns))
+        towards = np.linalg.solve(bend, slope)
+        step = 1.0
+        theta = theta - towards
+    theta = before
+    return theta / scale
+
+
+def _softmax(score: Floats, starts: npt.NDArray[np.intp], owner: npt.NDArray[np.intp]) -> Floats:
+    share = np.exp(score - np.maximum.reduceat(score, starts)[owner])
+    total: Floats = np.add.reduceat(share, starts)[owner]
+    return share / total
+
+
+def fit_admission(found: Sequence[Example], model: LinearModel) -> tuple[Floats, float]:
+    """Newton's method."""
+    columns = [ADMISSION.index(name) for name in ADMITTED_BY]
+    parts, rights, weights = [], [], []
+    for one, weight in zip(found, _weights(found), strict=True):
+        features, order, _ = admission(one, model)
+        parts.append(features[:DEPTH, columns])
+        rights.append(one.right[order][:DEPTH])
+        weights.append(np.full(len(parts[-1]), weight * _worth(one)))
+    x, y, w = np.concatenate(parts), np.concatenate(rights).astype(np.float64), np.concatenate(weights)
+    w /= w.sum()
+    scale, middle = x.std(axis=0) + 1e-9, x.mean(axis=0)
+    z = np.concatenate([(x - middle) / scale, np.ones((len(x), 1))], axis=1)
+    ridge = np.full(z.shape[1], 2e-4)
+    ridge[-1] = 0
+    theta = np.zeros(z.shape[1])
+    for _ in range(30):
+        p = 1 / (1 + np.exp(-(z @ theta)))
+        slope = z.T @ (w * (p - y)) + ridge * theta
+        theta -= np.linalg.solve((z * (w * p * (1 - p))[:, None]).T @ z + np.diag(ridge), slope)
+    weights_of = theta[:-1] / scale
+    return weights_of, float(theta[-1] - weights_of @ middle)
+
+
+def admission(one: Example, model: LinearModel) -> tuple[Floats, npt.NDArray[np.intp], Floats]:
+    """The candidates' features best first, their order, and `p`. As `SecondStage.judge` has them."""
+    rank, admit = model.weights()
+    totals = (one.features * rank).sum(axis=1)
+    order = np.argsort(-totals, kind="stable")
+    totals = totals[order]
+    features = np.concatenate([one.features[order], totals[:, None], (totals[:1] - totals)[:, None]], axis=1)
+    return features, order, 1 / (1 + np.exp(-((features * admit).sum(axis=1) + model.bias)))
+
+
+def with_thresholds(model: LinearModel, found: Sequence[Example]) -> LinearModel:
+    """The lowest two that keep the false rates."""
+    best: dict[tuple[str, str], list[float]] = {}
+    for one in found:
+        if one.query.kind == "negative":
+            best.setdefault(one.cell, []).append(float(admission(one, model)[2].max()))
+    rows = [(cell, p) for cell, several in best.items() for p in several]
+
+    def lowest(rate: float, most: float) -> float:
+        for step in sorted({p for _, p in rows}):
+            threshold = round(step + 5e-5, 4)
+            shares = {cell: fmean(p >= threshold for p in several) for cell, several in best.items()}
+            if fmean(shares.values()) <= rate and max(shares.values()) <= most:
+                return threshold
+        return 1.0
+
+    return msgspec.structs.replace(
+        model, match=lowest(FALSE_MATCH, FALSE_MATCH_MOST), near=lowest(FALSE_ANY, 1.0)
+    )
+
+
+def figures(found: Sequence[Example], model_of: dict[str, LinearModel]) -> dict[str, float]:
+    """`model_of`: by family. Named tools aside, as the searcher answers."""
+    rows: dict[str, list[tuple[tuple[str, str], float]]] = {}
+
+    def note(figure: str, one: Example, value: float) -> None:
+        rows.setdefault(figure, []).append((one.cell, value))
+
+    for one in found:
+        model = model_of[one.family]
+        _, order, p = admission(one, model)
+        right = one.right[order]
+        answered = len(p) > 0 and p.max() >= model.near
+        match = p >= model.match if answered else np.zeros(len(p), bool)
+        listed = np.concatenate([right[match], right[~match]])[:5]
+        if one.query.relevant:
+            note("hit@1", one, float(right[:1].any()))
+            note("hit@5 all", one, float(right[:5].any()))
+            note("hit@5", one, float(answered and listed.any()))
+            note("in matches", one, float(right[match][:5].any()))
+            note("empty", one, float(not answered))
+        else:
+            note("false match", one, float(match.any()))
+            note("false any", one, float(answered))
+    told = {
+        name: mean(rows[name])
+        for name in ("hit@1", "hit@5 all", "hit@5", "in matches", "empty", "false match", "false any")
+    }
+    told["Real"] = mean(rows["hit@5 all"], lambda name, kind: name in REAL and kind not in MORE)
+    told["agent"] = mean(rows["hit@5 all"], lambda name, kind: kind == "agent")
+    told["paraphrase"] = mean(rows["hit@5 all"], lambda name, kind: kind == "paraphrase")
+    for figure, kind in (
+        ("hit@5", "languages"),
+        ("hit@5", "value"),
+        ("empty", "value"),
+        ("false match", "long negative"),
+        ("false any", "long negative"),
+    ):
+        told[f"{kind}: {figure}"] = mean(rows[figure], lambda name, of, kind=kind: of == kind)
+    return told
+
+
+def left_out(found: Sequence[Example]) -> dict[str, LinearModel]:
+    """By family a model that saw nothing of it."""
+    families = sorted({one.family for one in found})
+    return {family: train([one for one in found if one.family != family]) for family in families}
+
+
+def _worth(one: Example) -> float:
+    if one.granted:
+        if one.query.kind in ("name", "word", "no words"):
+            return MADE_UP
+        return GRANTED if one.query.relevant else UNGRANTED
+    return NEGATIVE if one.query.kind == "negative" else 1.0
+
+
+def _weights(found: Sequence[Example]) -> Floats:
+    cells = Counter(one.cell for one in found)
+    return np.array([cells[one.cell] ** -0.5 for one in found])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True)
+    args = parser.parse_args()
+    catalogs = load(args.data)
+    found = [one for catalog in catalogs for one in examples(catalog)]
+    more = [one for catalog in catalogs for one in under_grants(catalog)]
+    model = train([*found, *more])
+    of_all = figures(found, dict.fromkeys({one.family for one in found}, model))
+    apart = figures(found, left_out([*found, *more]))
+    text = msgspec.json.encode(model)
+    (TABLES / "second_stage.json").write_bytes(msgspec.json.format(text, indent=2) + b"\n")
+    print("| figure | trained on all | leave one family out |\n|---|---|---|")
+    for name, value in of_all.items():
+        print(f"| {name} | {value:.3f} | {apart[name]:.3f} |")
+
+
+def _rounded(model: LinearModel) -> LinearModel:
+    return msgspec.structs.replace(
+        model,
+        rank={name: round(weight, 4) for name, weight in model.rank.items()},
+        admit={name: round(weight, 4) for name, weight in model.admit.items()},
+        bias=round(model.bias, 4),
+    )
+
+
+if __name__ == "__main__":
+    main()

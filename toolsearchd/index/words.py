@@ -1,0 +1,98 @@
+"""The word table: a vector for each of some 20,000 stems; a text's vector is the sum of its stems' rows.
+
+Read from a file of this package, mapped at the first use. `tests/bench/tables` makes it.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterable
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from toolsearchd.index.sketch import word_hash
+
+MAGIC = b"toolsearchd words 1\n"
+# Of the shipped file: part of the index's fingerprint.
+DIGEST = "439f4363c6af2ad1b6bb0cf073f64c285fa71be86e8251dbd199960c2eb3eeb9"
+
+Vector = npt.NDArray[np.float32]
+
+_KEPT_PLACES = 1 << 15
+
+
+class WordTable:
+    """Rows of int8, each with its scale, in the order of their stems' hashes."""
+
+    def __init__(self, buffer: Any) -> None:
+        """`buffer`: a file's bytes. Raises ValueError for what is no table."""
+        if bytes(buffer[: len(MAGIC)]) != MAGIC:
+            raise ValueError("no word table")
+        at = len(MAGIC)
+        self.count, self.dimensions = np.frombuffer(buffer, np.uint32, 2, at).tolist()
+        at += 8
+        self._hashes = np.frombuffer(buffer, np.uint32, self.count, at)
+        at += 4 * self.count
+        self._scales = np.frombuffer(buffer, np.float32, self.count, at)
+        at += 4 * self.count
+        self._rows = np.frombuffer(buffer, np.int8, self.count * self.dimensions, at).reshape(
+            -1, self.dimensions
+        )
+        self._places: dict[str, int] = {}
+
+    def place(self, stem: str) -> int:
+        """The stem's row; -1 where it has none."""
+        found = self._places.get(stem)
+        if found is None:
+            wanted = word_hash(stem)
+            at = int(self._hashes.searchsorted(np.uint32(wanted)))
+            found = at if at < self.count and int(self._hashes[at]) == wanted else -1
+            if len(self._places) >= _KEPT_PLACES:
+                self._places.clear()
+            self._places[stem] = found
+        return found
+
+    def vector(self, stems: Iterable[tuple[str, float]]) -> Vector | None:
+        """Of length 1; None where none of the stems has a row. With each stem what it counts."""
+        known = [(at, weight) for stem, weight in stems if (at := self.place(stem)) >= 0]
+        if not known:
+            return None
+        places = [at for at, _ in known]
+        weights = np.array([weight for _, weight in known], np.float32) * self._scales[places]
+        total: Vector = weights @ self._rows[places].astype(np.float32)
+        length = float(np.sqrt(total @ total))
+        return total / np.float32(length) if length > 0 else None
+
+
+def pack(stems: Iterable[str], rows: npt.NDArray[np.float32]) -> bytes:
+    """The file's bytes. `rows`: a row a stem."""
+    hashes = np.array([word_hash(stem) for stem in stems], np.uint32)
+    _, first = np.unique(hashes, return_index=True)  # of stems of one hash the first, the commoner one
+    scales = np.abs(rows[first]).max(axis=1) / 127 + 1e-12
+    whole = np.round(rows[first] / scales[:, None]).astype(np.int8)
+    head = np.array(whole.shape, np.uint32)
+    parts = (head, hashes[first], scales.astype(np.float32), whole)
+    return MAGIC + b"".join(part.tobytes() for part in parts)
+
+
+def quantised(vector: Vector | None, dimensions: int) -> bytes:
+    """As int8; all zero for none. What it points to is kept, its length is not."""
+    if vector is None:
+        return bytes(dimensions)
+    return np.round(vector * (127 / float(np.abs(vector).max()))).astype(np.int8).tobytes()
+
+
+@cache
+def word_table() -> WordTable:
+    """The shipped one. Raises ValueError where the file is another one than this package was made with."""
+    place = files("toolsearchd.index.tables").joinpath("words.bin")
+    with open(str(place), "rb") as file:
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    if sha256(mapped).hexdigest() != DIGEST:
+        raise ValueError(f"{place} is not the file that this package was made with: install it anew")
+    return WordTable(mapped)
