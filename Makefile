@@ -11,7 +11,7 @@ SOAK_MINUTES ?= 10
 UNIT_DIR ?= $(or $(XDG_CONFIG_HOME),$(HOME)/.config)/systemd/user
 UNITS := toolsearchd.socket toolsearchd-control.socket
 
-.PHONY: help demo test lint format bench bench-peers bench-stand-ins bench-listing bench-assemble bench-stop bench-overhead bench-large bench-warm-start bench-neighbours bench-held bench-real-servers soak units install-units uninstall-units clean
+.PHONY: help demo test lint format bench bench-peers bench-retrieval bench-stand-ins bench-listing bench-assemble bench-stop bench-overhead bench-large bench-warm-start bench-neighbours bench-held bench-real-servers soak units install-units uninstall-units clean
 
 help:
 	@echo "make demo    a first run: a private daemon with sample servers"
@@ -19,6 +19,7 @@ help:
 	@echo "make lint    ruff and mypy"
 	@echo "make bench   benchmarks, printed as tables"
 	@echo "make bench-peers       retrieval beside its peers, quality and speed; DATA=DIR, ARGS=--large"
+	@echo "make bench-retrieval   the second stage: quality, calibration, cost, ablations; DATA=DIR, ARGS=--quick"
 	@echo "make bench-stand-ins   eval through a daemon with stand-in servers beside eval on a file; DATA=DIR"
 	@echo "make bench-listing     what listings show of a catalog, by budget and by server; DATA=DIR…"
 	@echo "make bench-stop        how long a stop takes: 8 agents, full windows, slow servers"
@@ -52,6 +53,9 @@ bench: $(VENV)/node-installed
 
 bench-peers: $(VENV)/bench-installed
 	$(PY) -m tests.bench.peers $(if $(DATA),--data $(DATA)) $(ARGS)
+
+bench-retrieval: $(VENV)/test-installed
+	$(PY) -m tests.bench.retrieval --data $(DATA) $(ARGS)
 
 bench-stand-ins: $(VENV)/test-installed
 	$(PY) -m tests.bench.stand_ins $(if $(DATA),--data $(DATA)) $(ARGS)

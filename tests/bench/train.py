@@ -32,12 +32,13 @@ ADMITTED_BY = tuple(
 )
 FALSE_MATCH = 0.042  # of queries for an absent capability, the share that may get a match
 FALSE_MATCH_MOST = 0.05  # in any set
-FALSE_ANY = 0.345  # and any answer
+FALSE_ANY = 0.349  # and any answer
 DEPTH = 5  # candidates of a query that admission learns from
 NEGATIVE = 3.0  # what a query for an absent capability counts
 GRANTED = 0.3  # what a query counts under a grant that leaves a right tool
 UNGRANTED = 2.0  # and one that leaves none
-MADE_UP = 0.06  # a tool's name, one word of it, that beside words that are nowhere
+MADE_UP = 0.06  # a tool's name, one word of it
+NO_WORDS = 0.12  # that word beside two that are nowhere
 RIDGE = 1e-3
 
 
@@ -135,19 +136,17 @@ def with_thresholds(model: LinearModel, found: Sequence[Example]) -> LinearModel
     for one in found:
         if one.query.kind == "negative":
             best.setdefault(one.cell, []).append(float(admission(one, model)[2].max()))
-    rows = [(cell, p) for cell, several in best.items() for p in several]
 
     def lowest(rate: float, most: float) -> float:
-        for step in sorted({p for _, p in rows}):
+        for step in sorted({p for several in best.values() for p in several}):
             threshold = round(step + 5e-5, 4)
-            shares = {cell: fmean(p >= threshold for p in several) for cell, several in best.items()}
-            if fmean(shares.values()) <= rate and max(shares.values()) <= most:
+            shares = [fmean(p >= threshold for p in several) for several in best.values()]
+            if fmean(shares) <= rate and max(shares) <= most:
                 return threshold
         return 1.0
 
-    return msgspec.structs.replace(
-        model, match=lowest(FALSE_MATCH, FALSE_MATCH_MOST), near=lowest(FALSE_ANY, 1.0)
-    )
+    match, near = lowest(FALSE_MATCH, FALSE_MATCH_MOST), lowest(FALSE_ANY, 1.0)
+    return msgspec.structs.replace(model, match=match, near=near)
 
 
 def figures(found: Sequence[Example], model_of: dict[str, LinearModel]) -> dict[str, float]:
@@ -162,7 +161,7 @@ def figures(found: Sequence[Example], model_of: dict[str, LinearModel]) -> dict[
         _, order, p = admission(one, model)
         right = one.right[order]
         answered = len(p) > 0 and p.max() >= model.near
-        match = p >= model.match if answered else np.zeros(len(p), bool)
+        match = (p >= model.match) & answered
         listed = np.concatenate([right[match], right[~match]])[:5]
         if one.query.relevant:
             note("hit@1", one, float(right[:1].any()))
@@ -200,7 +199,7 @@ def left_out(found: Sequence[Example]) -> dict[str, LinearModel]:
 def _worth(one: Example) -> float:
     if one.granted:
         if one.query.kind in ("name", "word", "no words"):
-            return MADE_UP
+            return NO_WORDS if one.query.kind == "no words" else MADE_UP
         return GRANTED if one.query.relevant else UNGRANTED
     return NEGATIVE if one.query.kind == "negative" else 1.0
 

@@ -21,7 +21,7 @@ from toolsearchd.index.concepts import Tuning
 from toolsearchd.index.document import Analysis, IndexDocument
 from toolsearchd.index.fields import FIELDS, NAME
 from toolsearchd.index.lexicon import Lexicon
-from toolsearchd.index.query import is_value
+from toolsearchd.index.query import QueryPlan
 from toolsearchd.index.sketch import first_sentence
 from toolsearchd.index.words import quantised, word_table
 
@@ -268,41 +268,34 @@ class NaiveDefault(Naive):
 
 
 class NaiveSecondStage(NaiveDefault):
-    """The features of the second stage, from words instead of hashes."""
+    """The features of the second stage from words instead of hashes, a tool at a time.
 
-    def features(self, query: str) -> dict[int, dict[str, float]]:
-        words = self.words(query)
-        extra = self.extra(words)
+    What a query's words are, and what stands for them, is the reader's.
+    """
+
+    def features(self, plan: QueryPlan) -> dict[int, dict[str, float]]:
         concepts = []
-        for word in words:
-            concept = self.concept(word, extra.get(word, ()))
-            own, others = self.analyzer.stems(word), list(extra.get(word, ()))
-            if not concept["scores"]:
-                meant = self.meant(word) if len(words) <= self.tuning.short_query else None
-                if meant:
-                    concept, own, others = (
-                        self.concept(meant) | {"word": word},
-                        self.analyzer.stems(meant),
-                        [],
-                    )
-            others += [phrase for stem in own for phrase in self.partners.get((stem,), [])]
-            stands = [(stem, 1.0) for stem in own if self.docs((stem,))]
-            for phrase in others:
-                if self.docs(phrase) and phrase not in [(stem,) for stem in own]:
-                    stands += [(stem, self.tuning.partner) for stem in phrase]
-            concepts.append(concept | {"stands": stands})
+        for word, concept in zip(plan.words, plan.concepts, strict=True):
+            scores: dict[int, float] = {}
+            named: dict[int, float] = {}
+            for stems, weight, idf, _ in concept.alternatives:
+                for at in self.docs(stems):
+                    scores[at] = max(scores.get(at, F(0)), F(weight * idf) * self.saturated(stems, at))
+                    named[at] = max(named.get(at, F(0)), F(weight * self.named(stems, at)))
+            stands = [(stem, a.weight) for a in concept.alternatives for stem in a.stems]
+            found = {"word": word, "idf": concept.idf, "scores": scores, "named": named, "stands": stands}
+            concepts.append(found)
         if not concepts:
             return {}
         total = sum(concept["idf"] for concept in concepts)
         unknown = sum(concept["idf"] for concept in concepts if not concept["scores"]) / total
         scores = self.totals(concepts)
         vectors = {at: self.vector(at) for at in range(self.n)}
-        asked = self.query_vector(words)
+        asked = self.query_vector([stems[0] for stems in plan.stems])
         known = [concept for concept in concepts if concept["scores"]]
         gate = max(known, key=lambda one: (one["idf"], one["word"]), default=None)
-        verb = self.analyzer.verb([self.analyzer.stems(word)[0] for word in words])
-        product = self.absent_product(words)
-        subject = product is not None and not is_value(product, query)
+        verb = self.analyzer.verb([stems[0] for stems in plan.stems])
+        subject = plan.subject is not None
         found: dict[int, dict[str, float]] = {}
         for at in range(self.n):
             cosine = 0.0 if asked is None else cosine_of(vectors[at], asked)
@@ -310,7 +303,9 @@ class NaiveSecondStage(NaiveDefault):
                 continue
             coverage = sum(concept["idf"] for concept in concepts if at in concept["scores"]) / total
             name, server, line, aliases = self.heads[at]
-            kind = self.analyzer.verb(name) or self.analyzer.verb(line[:3])
+            document = self.documents[at]
+            english = self.analyzer.in_english(first_sentence(document.description or document.title))
+            kind = self.analyzer.verb(name) or self.analyzer.verb((english or line)[:3])
             found[at] = {
                 "score": scores[at] / max(scores) if max(scores) else 0.0,
                 "coverage": coverage,
@@ -345,15 +340,15 @@ class NaiveSecondStage(NaiveDefault):
             (
                 read(document.name)[:8],
                 read(document.server)[:4],
-                read(first_sentence(document.description or document.title))[:20],
+                self.line(document)[:20],
                 read("\n".join(document.aliases))[:8],
             )
             for document in self.documents
         ]
 
-    def head_idf(self, word: str) -> float:
-        count = sum(part.count(word) for head in self.heads for part in head)
-        return math.log(1 + (self.n + 0.5) / (min(count, self.n) + 0.5))
+    def line(self, document: IndexDocument) -> list[str]:
+        sentence = first_sentence(document.description or document.title)
+        return [*self.analyzer.words(sentence), *self.analyzer.in_english(sentence)]
 
     def which(self, concepts: list[dict[str, Any]], word: str | None) -> tuple[float, int]:
         """How far the query says a word, and which of its own does."""
@@ -366,8 +361,7 @@ class NaiveSecondStage(NaiveDefault):
         return (-min(stands)[0], min(stands)[1]) if stands else (0.0, -1)
 
     def said(self, concepts: list[dict[str, Any]], words: list[str]) -> float:
-        whole = sum(self.head_idf(word) for word in words)
-        return sum(self.head_idf(w) * self.which(concepts, w)[0] for w in words) / whole if whole else 0.0
+        return sum(self.which(concepts, word)[0] for word in words) / len(words) if words else 0.0
 
     def adjacent(self, concepts: list[dict[str, Any]], at: int) -> float:
         if len(concepts) < 2:
@@ -384,9 +378,9 @@ class NaiveSecondStage(NaiveDefault):
         told = [(term, 1.0) for term, row in rows.items() if any(row[field] for field in (0, 1, 2, 5))]
         return np.frombuffer(quantised(table.vector(told), table.dimensions), np.int8).tolist()
 
-    def query_vector(self, words: list[str]) -> list[int] | None:
+    def query_vector(self, stems: list[str]) -> list[int] | None:
         table = word_table()
-        found = table.vector([(self.analyzer.stems(word)[0], 1.0) for word in words])
+        found = table.vector([(stem, 1.0) for stem in stems])
         if found is None:
             return None
         return np.frombuffer(quantised(found, table.dimensions), np.int8).tolist()

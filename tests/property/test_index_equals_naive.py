@@ -13,6 +13,7 @@ from pyroaring import BitMap
 
 from tests.property.naive_search import REFERENCE, NaiveDefault, NaiveSecondStage
 from toolsearchd.dialects.registry import RANKINGS, make_analyzer
+from toolsearchd.index.analyzer import DefaultAnalyzer
 from toolsearchd.index.builder import Compile, compacted, compile_index
 from toolsearchd.index.document import IndexDocument
 from toolsearchd.index.features import FEATURES
@@ -71,12 +72,14 @@ def readable(group: Group, documents: Sequence[IndexDocument]) -> tuple[object, 
     return matches, near, group.unknown, group.absent_product
 
 
-def default_searcher(index: Index, documents: Sequence[IndexDocument], mask: BitMap) -> DefaultSearcher:
+def default_searcher(
+    index: Index, documents: Sequence[IndexDocument], mask: BitMap, analyzer: DefaultAnalyzer | None = None
+) -> DefaultSearcher:
     live = [doc for doc in by_key(documents) if doc in index.live]
-    return DefaultSearcher(Scope(index, mask, live), lexicon=LEXICON)
+    return DefaultSearcher(Scope(index, mask, live), lexicon=LEXICON, analyzer=analyzer)
 
 
-WORDS_ALONE = make_analyzer("default", {"tables": False})
+WORDS_ALONE = DefaultAnalyzer(tables=False)
 
 
 @settings(max_examples=ROUNDS, deadline=None)
@@ -85,7 +88,7 @@ def test_the_default_ranker_by_words_alone(
     documents: list[IndexDocument], data: st.DataObject, text: str, limit: int
 ) -> None:
     granted = BitMap(data.draw(st.sets(st.integers(0, len(documents) - 1))))
-    searcher = default_searcher(compile_index(WORDS_ALONE, documents), documents, granted)
+    searcher = default_searcher(compile_index(WORDS_ALONE, documents), documents, granted, WORDS_ALONE)
     visible = sorted((documents[doc] for doc in granted), key=lambda document: document.key)
     naive = NaiveDefault(WORDS_ALONE, visible, LEXICON, searcher.tuning)
     found = searcher.search(text, limit)
@@ -108,8 +111,8 @@ def test_the_second_stage(documents: list[IndexDocument], data: st.DataObject, t
         assert searcher.search(f"{text} {text}", limit) == found
     assert searcher.second is not None
     visible = sorted((documents[doc] for doc in granted), key=lambda document: document.key)
-    expected = NaiveSecondStage(analyzer, visible, LEXICON, searcher.tuning).features(text)
     plan = searcher.reader.read(text)
+    expected = NaiveSecondStage(analyzer, visible, LEXICON, searcher.tuning).features(plan)
     scores = searcher.scores(plan)
     positions, features, _, _ = searcher.second.candidates(plan, scores)
     assert positions.tolist() == sorted(expected)

@@ -7,6 +7,7 @@ import math
 
 import pytest
 
+from toolsearchd.index.calibration import calibration, compared, intervals
 from toolsearchd.index.evaluate import EvalQuery, evaluate, figures, judge, report
 
 RIGHT = EvalQuery(id="q", query="x", relevant=("s/a", "s/b"), kind="keyword")
@@ -65,3 +66,40 @@ def test_a_report_has_kinds_and_misses() -> None:
     assert made["misses"] == [{"id": "n", "query": "y", "got": ["s/z"], "why": "because of n"}]
     assert made["kinds"]["keyword"]["hit@1"] == 1.0
     assert made["kinds"]["negative"]["hit@1"] is None
+
+
+def test_what_p_is_worth() -> None:
+    judged = [
+        judge(RIGHT, ["s/a"], ["s/c"], 1.0, {"s/a": 0.95, "s/c": 0.05}),
+        judge(NOTHING, [], ["s/z"], 1.0, {"s/z": 0.05}),
+        judge(NOTHING, [], [], 1.0),
+    ]
+    told = calibration(judged)
+    assert told is not None
+    assert told["brier"] == pytest.approx((0.05**2 + 0.05**2 + 0.05**2) / 3)
+    assert [(one["from"], one["tools"], one["right"]) for one in told["bins"]] == [
+        (0.0, 2, 0.0),
+        (0.9, 1, 1.0),
+    ]
+    assert calibration([judge(RIGHT, ["s/a"], [], 1.0)]) is None
+
+
+def test_an_interval_holds_the_mean_and_narrows_with_more_queries() -> None:
+    def of(times: int) -> tuple[float, float]:
+        hit, miss = judge(RIGHT, ["s/a"], [], 1.0), judge(RIGHT, ["s/c"], [], 1.0)
+        return intervals([hit, hit, hit, miss] * times)["hit@5"]
+
+    few, many = of(3), of(60)
+    assert few[0] <= 0.75 <= few[1]
+    assert many[1] - many[0] < few[1] - few[0]
+    assert of(3) == few
+    assert "hit@5" not in intervals([judge(NOTHING, [], [], 1.0)])
+
+
+def test_two_runs_are_compared_query_by_query() -> None:
+    now = [judge(RIGHT, ["s/a"], [], 1.0), judge(NOTHING, [], ["s/z"], 1.0)]
+    before = {"q": {"hit@5": 0.0}, "n": {"false_any": 1.0}, "other": {"hit@5": 1.0}}
+    rows = {row["figure"]: row for row in compared(now, before)}
+    assert set(rows) == {"hit@5", "false_any"}
+    assert (rows["hit@5"]["difference"], rows["hit@5"]["up"], rows["hit@5"]["down"]) == (1.0, 1, 0)
+    assert rows["false_any"]["difference"] == 0.0

@@ -90,9 +90,41 @@ class Miss(WireRecord, frozen=True):
     why: str
 
 
+class CalibrationBin(WireRecord, frozen=True, rename={"least": "from"}):
+    """The tools of one tenth of `p`: how many were right ones."""
+
+    least: float
+    tools: int
+    p: float
+    right: float
+
+
+class CalibrationTable(WireRecord, frozen=True):
+    brier: float
+    tools: int
+    bins: list[CalibrationBin]
+
+
+class ComparedFigure(WireRecord, frozen=True):
+    """One figure of the queries that two runs asked both."""
+
+    figure: str
+    queries: int
+    before: float
+    now: float
+    difference: float
+    interval: tuple[float, float]  # of 95%
+    up: int
+    down: int
+
+
 class EvalDocument(Figures, frozen=True, kw_only=True):
     misses: list[Miss]
     kinds: dict[str, Figures]
+    intervals: dict[str, dict[str, tuple[float, float]]]  # `all` or a kind → figure → of 95%
+    calibration: CalibrationTable | None  # None where no answer told `p`
+    by_query: dict[str, dict[str, float]]
+    compared: list[ComparedFigure] | UnsetType = UNSET  # with `--compare`
 
 
 class DemoCost(WireRecord, frozen=True):

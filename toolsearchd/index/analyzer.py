@@ -13,15 +13,18 @@ from typing import Any, Protocol
 
 import snowballstemmer
 
-from toolsearchd.index import text
+from toolsearchd.index import languages, text
 from toolsearchd.index.document import Analysis, IndexDocument
-from toolsearchd.index.fields import FIELDS, NAMES
+from toolsearchd.index.fields import DESCRIPTION, FIELDS, NAMES
+from toolsearchd.index.languages import is_foreign, language_table
 from toolsearchd.index.lexicon import default_lexicon
 from toolsearchd.index.sketch import first_sentence, head
 from toolsearchd.index.words import DIGEST, quantised, word_table
 
 VERSION = 2  # raise when any analyzer's terms change for the same text
 SKETCH_VERSION = 1  # likewise for sketches
+
+FOREIGN = 0.4  # of a sentence's words are unknown and in the table of languages: it is not English
 
 # What a word of each field counts in a tool's vector; of several fields the most.
 VECTOR_WEIGHTS = (1.0, 1.0, 1.0, 0.0, 0.0, 1.0, 0.0)
@@ -83,6 +86,7 @@ class DefaultAnalyzer:
             self.stop_words = frozenset(word.casefold() for word in stop_words)
             self.options["stop_words"] = sorted(self.stop_words)
         self._words = word_table() if tables else None
+        self.languages_table = language_table() if tables else None
         if not tables:
             self.options["tables"] = False
         self._latin = [stemmer(language) for language in self.languages]
@@ -95,7 +99,7 @@ class DefaultAnalyzer:
         digest = blake2b("\n".join(sorted(self.stop_words)).encode(), digest_size=6).hexdigest()
         parts = ["default", VERSION, snowball_version(), "+".join(self.languages), digest]
         if self._words is not None:
-            parts += [SKETCH_VERSION, DIGEST[:16]]
+            parts += [SKETCH_VERSION, DIGEST[:16], languages.DIGEST[:16]]
         return "/".join(map(str, parts))
 
     def analyse(self, document: IndexDocument) -> Analysis:
@@ -124,7 +128,16 @@ class DefaultAnalyzer:
                         rows += blank
                     if rows[place + at] < 255:
                         rows[place + at] += 1
-        sketch = self._sketch(document, places, rows) if self._words is not None else b""
+        sketch = b""
+        if self._words is not None:
+            line = first_sentence(document.description or document.title)
+            english = self.in_english(line)
+            for stem in english:  # found by English words too
+                if stem not in places:
+                    places[stem] = len(rows)
+                    rows += blank
+                    rows[places[stem] + DESCRIPTION] = 1
+            sketch = self._sketch(document, self.words(line), english, places, rows)
         return Analysis(document.key, document.name, tuple(lengths), "\n".join(places), bytes(rows), sketch)
 
     def words(self, source: str) -> list[str]:
@@ -152,11 +165,38 @@ class DefaultAnalyzer:
                 found.setdefault(self.stems(verb)[0], kind)
         return found
 
-    def _sketch(self, document: IndexDocument, places: dict[str, int], rows: bytearray) -> bytes:
+    def is_english(self, word: str) -> bool:
+        """Has the word table a row for it?"""
+        return self._words is not None and self._words.place(self.stems(word)[0]) >= 0
+
+    def in_english(self, line: str) -> list[str]:
+        """The English stems of a sentence in another language, as far as the table knows; else none."""
+        table = self.languages_table
+        assert table is not None
+        runs = [part for run in text.runs(line) for part in ((run,) if is_foreign(run) else text.parts(run))]
+        strange = [word for word in runs if is_foreign(word) or table.whole(word)]
+        if not strange or len(strange) < FOREIGN * len(runs):
+            return []
+        told = []
+        for run in text.runs(line):
+            if text.is_unspaced(run):
+                told += [stem for _, several in table.segments(run.casefold()) for stem in several[:1]]
+            else:
+                for word in text.parts(run):
+                    told += table.of(word)[:1] or self.words(word)
+        return told
+
+    def _sketch(
+        self,
+        document: IndexDocument,
+        line: list[str],
+        english: list[str],
+        places: dict[str, int],
+        rows: bytearray,
+    ) -> bytes:
         assert self._words is not None
         name, server = self.words(document.name), self.words(document.server)
         aliases = self.words("\n".join(document.aliases))
-        line = self.words(first_sentence(document.description or document.title))
         weights = VECTOR_WEIGHTS
         told = [
             (term, weight)
@@ -168,7 +208,8 @@ class DefaultAnalyzer:
             )
         ]
         vector = quantised(self._words.vector(told), self._words.dimensions)
-        return head(self.verb(name) or self.verb(line[:3]), name, server, line, aliases) + vector
+        verb = self.verb(name) or self.verb((english or line)[:3])
+        return head(verb, name, server, [*line, *english], aliases) + vector
 
     def stems(self, word: str) -> tuple[str, ...]:
         """The stems of one case-folded word: one per configured language, without repeats."""

@@ -6,7 +6,7 @@ The list judged is `matches`, then `near`, cut to the limit: 10, or 5 where noth
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
@@ -34,6 +34,7 @@ class Judged(msgspec.Struct, frozen=True):
     got: tuple[str, ...]
     figures: dict[str, float]
     us: float
+    p: dict[str, float] = {}  # of the tools it listed, in order, where the answer told it
 
     @property
     def is_miss(self) -> bool:
@@ -41,21 +42,29 @@ class Judged(msgspec.Struct, frozen=True):
         return self.figures.get("hit@5") == 0.0 or self.figures.get("false_any") == 1.0
 
 
-SearchCall = Callable[[str, int], tuple[Sequence[str], Sequence[str]]]  # → (matches, near) as "server/tool"
+Answer = tuple[Sequence[str], Sequence[str]] | tuple[Sequence[str], Sequence[str], Mapping[str, float]]
+SearchCall = Callable[[str, int], Answer]  # → matches and near as "server/tool", and `p` by tool
 
 
 def limit_for(query: EvalQuery) -> int:
     return LIMIT if query.relevant else NEGATIVE_LIMIT
 
 
-def judge(query: EvalQuery, matches: Sequence[str], near: Sequence[str], us: float) -> Judged:
+def judge(
+    query: EvalQuery,
+    matches: Sequence[str],
+    near: Sequence[str],
+    us: float,
+    p: Mapping[str, float] | None = None,
+) -> Judged:
     """Measures one answer that took `us` microseconds."""
     limit = limit_for(query)
     got = tuple([*matches, *near][:limit])
+    told = {name: p[name] for name in got if name in p} if p else {}
     relevant = set(query.relevant)
     if not relevant:
         figures = {"false_match": float(bool(matches)), "false_any": float(bool(got))}
-        return Judged(query, got, figures, us)
+        return Judged(query, got, figures, us, told)
     places = [place for place, name in enumerate(got[:10]) if name in relevant]
     ideal = sum(1 / math.log2(place + 2) for place in range(min(10, len(relevant))))
     return Judged(
@@ -72,6 +81,7 @@ def judge(query: EvalQuery, matches: Sequence[str], near: Sequence[str], us: flo
             "empty": float(not got),
         },
         us,
+        told,
     )
 
 
@@ -80,8 +90,8 @@ def evaluate(queries: Sequence[EvalQuery], search: SearchCall, clock_us: Callabl
     judged = []
     for query in queries:
         began = clock_us()
-        matches, near = search(query.query, limit_for(query))
-        judged.append(judge(query, matches, near, clock_us() - began))
+        matches, near, *told = search(query.query, limit_for(query))
+        judged.append(judge(query, matches, near, clock_us() - began, *told))
     return judged
 
 

@@ -6,8 +6,6 @@ Cosines are of whole numbers, so that equal tools have equal features wherever t
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 import numpy.typing as npt
 
@@ -20,7 +18,7 @@ from toolsearchd.index.vectors import Cosines
 FEATURES = (
     "score",  # of the first stage, over the best one's
     "coverage",  # share of the query's idf that the tool carries
-    "name",  # share of its name's and server's words, by their idf, that the query says; or of its aliases'
+    "name",  # share of its name's and server's words that the query says; or of its aliases'
     "line",  # the same of its first sentence
     "adjacent",  # share of the query's neighbouring words that are neighbours there
     "other_verb",  # 1: its verb is of another kind than the query's
@@ -37,25 +35,12 @@ Features = npt.NDArray[np.float64]
 
 
 class FeatureReader:
-    """One scope's. What is counted in the scope is counted at the first query."""
+    """One scope's."""
 
     def __init__(self, scope: Scope, analyzer: DefaultAnalyzer) -> None:
         self._scope = scope
         self._analyzer = analyzer
         self._slots = np.full(scope.size, -1, np.int32)  # all -1 between two queries
-
-    @cached_property
-    def heads(self) -> Heads:
-        return heads_of(self._scope.index.sketches[self._scope.docs])
-
-    @cached_property
-    def _idf(self) -> npt.NDArray[np.float32]:
-        """Of each word of each head, by how many there are of it in the scope's; 0 where there is no word."""
-        words = self.heads[:, 1:]
-        _, inverse, counts = np.unique(words, return_inverse=True, return_counts=True)
-        size = self._scope.size
-        idf = np.log(1 + (size + 0.5) / (np.minimum(counts, size) + 0.5))
-        return np.where(words != 0, idf[inverse].reshape(words.shape), 0).astype(np.float32)
 
     def of(self, plan: QueryPlan, scores: Scores, candidates: Positions, cosines: Cosines | None) -> Features:
         """A row a candidate, columns as in `FEATURES`. `cosines`: None without a vector of the query."""
@@ -67,12 +52,12 @@ class FeatureReader:
         carried = self._carried(plan, candidates)
         total = max(plan.total_idf, 1e-9)
         found[1] = coverage = (carried * [concept.idf for concept in plan.concepts]).sum(axis=1) / total
-        heads = self.heads[candidates]
-        said, which = _said(plan, heads[:, 1:])
-        whole = self._idf[candidates]
-        weighted = said * whole
+        heads = heads_of(self._scope.index.sketches[self._scope.docs[candidates]])
+        words_of = heads[:, 1:]
+        said, which = _said(plan, words_of)
+        there = words_of != 0
         names, aliases, found[3] = [
-            weighted[:, slots].sum(axis=1) / np.maximum(whole[:, slots].sum(axis=1), 1e-6)
+            said[:, slots].sum(axis=1) / np.maximum(there[:, slots].sum(axis=1), 1)
             for slots in (NAME_SLOTS, ALIAS_SLOTS, LINE_SLOTS)
         ]
         found[2] = np.maximum(names, aliases)
@@ -111,18 +96,19 @@ class FeatureReader:
         return found
 
 
-def _said(plan: QueryPlan, heads: Heads) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-    """How far the query says each word of each head, and which word of the query does; -1: none."""
-    said = sorted(
-        [
-            (-alternative.weight, at, word_hash(stem))
-            for at, concept in enumerate(plan.concepts)
-            for alternative in concept.alternatives
-            for stem in alternative.stems
-        ]
-    )  # the word itself before what stands for it
-    worth = np.array([0.0, *[-weight for weight, _, _ in said]])
-    number = np.array([-1, *[at for _, at, _ in said]])
-    equal = heads[:, :, None] == np.array([hashed for _, _, hashed in said], np.uint32)
-    first = np.where(equal.any(axis=2), equal.argmax(axis=2) + 1, 0) if said else np.zeros(heads.shape, int)
-    return worth[first], number[first]
+def _said(plan: QueryPlan, heads: Heads) -> tuple[Features, npt.NDArray[np.intp]]:
+    """How far the query says each word of some heads, and which word of the query does; -1: none."""
+    said: dict[int, tuple[float, int]] = {}
+    for at, concept in enumerate(plan.concepts):
+        for alternative in concept.alternatives:
+            for stem in alternative.stems:
+                before = said.get(hashed := word_hash(stem))
+                if before is None or alternative.weight > before[0]:
+                    said[hashed] = alternative.weight, at
+    if not said:
+        return np.zeros(heads.shape), np.full(heads.shape, -1)
+    hashes = np.array(sorted(said), np.uint32)
+    places = np.minimum(hashes.searchsorted(heads), len(hashes) - 1)
+    known = hashes.take(places) == heads
+    worth, which = zip(*(said[hashed] for hashed in hashes.tolist()), strict=True)
+    return np.array(worth).take(places) * known, np.where(known, np.array(which).take(places), -1)

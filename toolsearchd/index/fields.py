@@ -37,4 +37,5 @@ FIELDS = (
 )
 NAMES = tuple(field.name for field in FIELDS)
 NAME = NAMES.index("name")  # by which a match in a tool's name is told
+DESCRIPTION = NAMES.index("description")
 IN_SIGHT = tuple(at for at, field in enumerate(FIELDS) if field.in_sight)

@@ -20,6 +20,8 @@ MAX_WORDS = 64  # a query of more content words names nothing by its 65th
 
 _JOINED_CHARS = 24
 _KEPT_RUNS = 1 << 14
+_FOREIGN = 0.4  # of a Latin query's words
+_LATIN = 0x24F  # the last letter of its blocks
 _SPLIT_FROM = 6  # letters of a word that may be two known ones run together
 
 
@@ -31,7 +33,7 @@ class QueryPlan(NamedTuple):
     """A query as the ranker uses it."""
 
     words: list[str]  # distinct, in query order
-    stems: list[tuple[str, ...]]  # theirs
+    stems: list[tuple[str, ...]]  # theirs; of words of other languages, the English ones
     concepts: list[Concept]  # theirs, also of those that no document carries
     unknown: tuple[str, ...]  # words that no document carries, nor anything that stands for them
     typos: dict[str, str]  # unknown word → the known term it was read as
@@ -97,6 +99,7 @@ class Word(NamedTuple):
     halves: tuple[Stems, ...]  # an unknown word as two known ones
     is_product: bool
     is_stop_word: bool
+    means: tuple[str, ...] = ()  # English stems, of a word of another script
 
 
 class QueryReader:
@@ -113,6 +116,9 @@ class QueryReader:
 
     def read(self, query: str) -> QueryPlan:
         words = self._words(query)
+        means = self._means(words)
+        if means:
+            words = [word for word in words if word.text in means or self._counts(word)]
         is_short = len(words) <= self._tuning.short_query
         product = self._absent_product(words) if is_short else None
         joined = self._joined(words) if self._tuning.joins else {}
@@ -121,6 +127,8 @@ class QueryReader:
         typos: dict[str, str] = {}
         for word in words:
             extra = (*joined.get(word.text, ()), *word.halves) if self._tuning.joins else ()
+            if not self._concepts.is_known(word.text):
+                extra += tuple((stem,) for stem in means.get(word.text, ()))
             concept = self._concepts.of(word.stems, extra)
             if not concept.df:
                 unknown.append(word.text)
@@ -129,7 +137,7 @@ class QueryReader:
                     typos[word.text] = meant
                     concept = self._concepts.of(self._analyzer.stems(meant))
             concepts.append(concept)
-        stems = [word.stems for word in words]
+        stems = [means.get(word.text, word.stems) for word in words]
         subject = None if product is not None and is_value(product, query) else product
         return QueryPlan.of([word.text for word in words], stems, concepts, unknown, typos, product, subject)
 
@@ -146,7 +154,60 @@ class QueryReader:
             by_stems.setdefault(word.stems, word)
         return list(by_stems.values())[:MAX_WORDS]
 
+    def _means(self, words: list[Word]) -> dict[str, tuple[str, ...]]:
+        """Word → English stems, of other scripts, and of a Latin query that is hardly English.
+
+        That is one of which two fifths are unknown here and known to the table of languages, and no word of
+        which a tool carries as it is: tools in that language are found by it.
+        """
+        table = self._analyzer.languages_table
+        if table is None:
+            return {}
+        found = {word.text: word.means for word in words if word.means}
+        here = False
+        strange: dict[str, tuple[str, ...]] = {}
+        is_sure = bool(found)
+        for word in words:
+            if word.means or word.is_product:
+                continue
+            whole = table.whole(word.text)
+            is_known = self._concepts.is_known(word.text)
+            if stems := whole or (() if self._analyzer.is_english(word.text) else table.of(word.text)):
+                is_sure |= bool(whole) and not is_known
+                if is_known:
+                    here |= not self._analyzer.is_english(word.text)
+                else:
+                    strange[word.text] = stems
+        if is_sure and not here and len(strange) + len(found) >= _FOREIGN * len(words):
+            found |= strange
+        return found
+
+    def _counts(self, word: Word) -> bool:
+        """Does a word of a translated query count? Those that nothing is known of are its `of` and `the`."""
+        return word.is_product or self._concepts.is_known(word.text)
+
+    def _read_unspaced(self, run: str) -> list[Word]:
+        """The pairs that the scope knows, and the words that the table knows."""
+        table, run = self._analyzer.languages_table, run.casefold()
+        assert table is not None
+        starts: dict[int, tuple[str, tuple[str, ...]]] = {}
+        at = 0
+        for segment, stems in table.segments(run):
+            at = run.index(segment, at)
+            starts[at] = segment, stems
+            at += len(segment)
+        found = []
+        for at, pair in enumerate(text.parts(run)):
+            segment, stems = starts.get(at, (pair, ()))
+            if stems or not starts or self._concepts.is_known(pair):
+                known = self._concepts.is_known(pair)
+                found.append(self._word(pair if known else segment)._replace(stems=(pair,), means=stems))
+        return found
+
     def _read_run(self, run: str) -> tuple[Word, ...]:
+        if self._analyzer.languages_table is not None and text.is_unspaced(run):
+            found = self._runs[run] = tuple(self._read_unspaced(run))
+            return found
         pieces = text.parts(run)
         if is_compound(pieces):
             joined = "".join(pieces)
@@ -160,7 +221,9 @@ class QueryReader:
     def _word(self, word: str) -> Word:
         stop = word in self._analyzer.stop_words
         product = word in self._lexicon.products
-        return Word(word, self._analyzer.stems(word), self._halves(word), product, stop)
+        table = self._analyzer.languages_table
+        means = table.of(word) if table is not None and ord(word[0]) > _LATIN else ()
+        return Word(word, self._analyzer.stems(word), self._halves(word), product, stop, means)
 
     def _absent_product(self, words: list[Word]) -> str | None:
         """A product that a short query names and no document of the scope carries."""

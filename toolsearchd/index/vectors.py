@@ -13,6 +13,8 @@ from toolsearchd.index.scope import Positions, Scope
 from toolsearchd.index.sketch import SERVER_SLOTS, heads_of, vectors_of
 from toolsearchd.index.words import Vector, WordTable, quantised
 
+_ODD = np.array([0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xD6E8FEB86659FD93], np.uint64)
+
 Floats = npt.NDArray[np.float32]
 
 
@@ -29,6 +31,7 @@ class WordVectors:
     def __init__(self, scope: Scope, table: WordTable) -> None:
         self._scope = scope
         self._table = table
+        self._sums: dict[int, Floats] = {}
 
     @cached_property
     def _tools(self) -> tuple[Floats, Floats]:
@@ -37,16 +40,22 @@ class WordVectors:
         return found, 1 / np.sqrt(np.maximum(np.einsum("ij,ij->i", found, found), 1))
 
     @cached_property
-    def _servers(self) -> tuple[npt.NDArray[np.intp], Floats]:
-        """By position the server's number; by number the sum of its tools' vectors, of length 1."""
-        vectors, inverse = self._tools
-        named = heads_of(self._scope.index.sketches[self._scope.docs])[:, 1:][:, SERVER_SLOTS]
-        _, number = np.unique(named, axis=0, return_inverse=True)
-        order = np.argsort(number, kind="stable")
-        starts = np.flatnonzero(np.diff(number[order], prepend=-1))
-        sums = np.add.reduceat((vectors * inverse[:, None])[order].astype(np.float64), starts, axis=0)
-        lengths = np.sqrt((sums * sums).sum(axis=1, keepdims=True))
-        return number, (sums / np.maximum(lengths, 1e-9)).astype(np.float32)
+    def _server_of(self) -> npt.NDArray[np.uint64]:
+        """By position, a number that tools whose servers have one name share."""
+        words = heads_of(self._scope.index.sketches[self._scope.docs])[:, 1:][:, SERVER_SLOTS]
+        numbers: npt.NDArray[np.uint64] = (words.astype(np.uint64) * _ODD).sum(axis=1, dtype=np.uint64)
+        return numbers
+
+    def _server(self, number: int) -> Floats:
+        """The sum of a server's tools' vectors, each of length 1, of length 1 itself."""
+        found = self._sums.get(number)
+        if found is None:
+            vectors, inverse = self._tools
+            its = np.flatnonzero(self._server_of == number)
+            total = (vectors[its].astype(np.float64) * inverse[its, None]).sum(axis=0)
+            found = (total / max(float(np.sqrt((total * total).sum())), 1e-9)).astype(np.float32)
+            self._sums[number] = found
+        return found
 
     def vector(self, plan: QueryPlan) -> Vector | None:
         """The query's, of whole numbers; None where no word of it has a row."""
@@ -63,8 +72,9 @@ class WordVectors:
 
     def of(self, vector: Vector, tools: Floats, positions: Positions) -> Cosines:
         """`tools`: of all."""
-        number, servers = self._servers
         unit = vector / np.sqrt(vector @ vector)
-        which = number[positions]
-        # Row by row: a product of matrices may sum equal rows in different orders.
-        return Cosines(tools[positions], (servers[which] * unit).sum(axis=1))
+        numbers = self._server_of[positions].tolist()
+        several = list(dict.fromkeys(numbers))
+        sums = (np.stack([self._server(number) for number in several]) * unit).sum(axis=1)
+        of_server = dict(zip(several, sums.tolist(), strict=True))
+        return Cosines(tools[positions], np.array([of_server[number] for number in numbers], np.float32))

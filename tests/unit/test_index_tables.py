@@ -1,0 +1,126 @@
+"""The tables that are shipped: whole, pinned, small, of named sources; and what they say of words."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from importlib.resources import files
+
+import numpy as np
+import pytest
+
+from tests.bench.tables.sources import MESSAGES, NODE, PYTHON
+from tests.unit.test_index_ranker import TOOLS, Engine
+from toolsearchd.index import languages, words
+from toolsearchd.index.analyzer import DefaultAnalyzer
+from toolsearchd.index.languages import LanguageTable, language_table
+from toolsearchd.index.words import WordTable, pack, quantised, word_table
+
+TABLES = files("toolsearchd.index.tables")
+ONLY_TOOLS = {
+    "onnxruntime",
+    "tokenizers",
+    "flatbuffers",
+    "protobuf",
+}  # run the models
+
+
+@pytest.mark.parametrize(
+    ("file", "digest", "most"),
+    [("words.bin", words.DIGEST, 7_000_000), ("languages.bin", languages.DIGEST, 500_000)],
+)
+def test_a_shipped_table_is_the_pinned_one(file: str, digest: str, most: int) -> None:
+    data = TABLES.joinpath(file).read_bytes()
+    assert sha256(data).hexdigest() == digest
+    assert len(data) <= most
+
+
+def test_each_source_is_named_with_its_licence() -> None:
+    told = TABLES.joinpath("README.md").read_text("utf-8")
+    for requirement in (*PYTHON, *MESSAGES, *NODE):
+        name = requirement.partition("==")[0].partition("@")[0]
+        if name not in ONLY_TOOLS:
+            assert name in told or name.startswith("jupyterlab-language-pack-"), name
+
+
+def test_a_table_that_is_none_is_refused() -> None:
+    for make in (WordTable, LanguageTable):
+        with pytest.raises(ValueError, match="no "):
+            make(b"something else, of some length")
+
+
+def test_a_packed_table_reads_back() -> None:
+    rows = np.random.default_rng(0).normal(size=(40, 8)).astype(np.float32)
+    stems = [f"stem{n}" for n in range(40)]
+    table = WordTable(pack(stems, rows))
+    for stem, row in zip(stems, rows, strict=True):
+        vector = table.vector([(stem, 1.0)])
+        assert vector is not None
+        assert vector @ row / np.linalg.norm(row) > 0.999
+    assert table.vector([("elsewhere", 1.0)]) is None
+    assert quantised(None, 8) == bytes(8)
+
+
+def test_like_words_lie_near_one_another() -> None:
+    table, analyzer = word_table(), DefaultAnalyzer()
+
+    def cosine(one: str, other: str) -> float:
+        vectors = [table.vector([(stem, 1.0) for stem in analyzer.words(text)]) for text in (one, other)]
+        assert vectors[0] is not None
+        assert vectors[1] is not None
+        return float(vectors[0] @ vectors[1])
+
+    assert cosine("send an email", "deliver a message") > cosine("send an email", "weather forecast") + 0.2
+    assert cosine("delete a file", "remove a document") > cosine("delete a file", "train a model") + 0.2
+
+
+@pytest.mark.parametrize(
+    ("word", "stem"),
+    [
+        ("löschen", "delet"),
+        ("archivo", "file"),
+        ("файлы", "file"),
+        ("удалить", "delet"),
+        ("calendrier", "calendar"),
+    ],
+)
+def test_a_word_of_another_language_has_english_stems(word: str, stem: str) -> None:
+    assert stem in language_table().of(word)
+
+
+def test_words_without_spaces_are_found_by_the_longest() -> None:
+    assert [stems[0] for _, stems in language_table().segments("删除文件")] == ["delet", "file"]
+    assert [stems[0] for _, stems in language_table().segments("ファイル検索")] == ["file", "search"]
+
+
+ENGINE = Engine(TOOLS)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("Dateien lesen", "files/readFile"),
+        ("leer un archivo", "files/readFile"),
+        ("прочитать файл", "files/readFile"),
+        ("读取文件", "files/readFile"),
+        ("ファイルを読み込む", "files/readFile"),
+        ("enviar un correo", "mailer/send_email"),
+    ],
+)
+def test_a_query_in_another_language_finds_english_tools(query: str, expected: str) -> None:
+    assert expected in ENGINE.all(query)[:2]
+
+
+def test_an_english_query_finds_tools_described_in_another_language() -> None:
+    engine = Engine({**TOOLS, "hr/abc": "Löschen Sie einen Benutzer", "zh/xyz": "删除用户的文件"})
+    assert {"hr/abc", "zh/xyz"} & set(engine.all("delete user")[:3])
+
+
+def test_a_product_name_is_never_read_as_another_languages_word() -> None:
+    assert Engine(TOOLS).group("Jira Ticket erstellen").absent_product == "jira"
+
+
+def test_without_tables_nothing_of_them_is_in_the_index() -> None:
+    plain, with_tables = DefaultAnalyzer(tables=False), DefaultAnalyzer()
+    assert plain.fingerprint != with_tables.fingerprint
+    assert plain.fingerprint.count("/") == 4
+    assert plain.options == {"languages": ["english"], "tables": False}

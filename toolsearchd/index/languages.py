@@ -1,0 +1,96 @@
+"""Words of other languages with the English stems that stand for them, from a table of this package.
+
+For reading queries and tools that are not English. Product names and English words are not in it.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+
+import numpy as np
+
+from toolsearchd.index import text
+from toolsearchd.index.sketch import word_hash
+
+MAGIC = b"toolsearchd languages 1\n"
+# Of the shipped file: part of the index's fingerprint.
+DIGEST = "278e7501cedb556d6f6e940f420cfc9adbb9a2996ad5d1e16bff467bf6babd1d"
+
+_MOST_CHARS = 24
+_UNSPACED_CHARS = 6
+_LEAST_STEM = 4  # letters of a word that another may be a form of
+_ENDING = 5  # letters that a form may have more
+
+Stems = tuple[str, ...]
+
+
+class LanguageTable:
+    """Word → one or two English stems. Words by their hashes, in order; the sets of stems by number."""
+
+    def __init__(self, buffer: bytes) -> None:
+        """`buffer`: a file's bytes. Raises ValueError for what is no table."""
+        if buffer[: len(MAGIC)] != MAGIC:
+            raise ValueError("no table of languages")
+        at = len(MAGIC)
+        count, stems_bytes = np.frombuffer(buffer, np.uint32, 2, at).tolist()
+        self._hashes = np.frombuffer(buffer, np.uint32, count, at + 8)
+        self._numbers = np.frombuffer(buffer, np.uint16, count, at + 8 + 4 * count)
+        lines = buffer[len(buffer) - stems_bytes :].decode().split("\n")
+        self._stems = [tuple(line.split()) for line in lines]
+
+    def of(self, word: str) -> Stems:
+        """A case-folded word's, or those of the longest word that it is a form of; empty: it is not there."""
+        word = word[:_MOST_CHARS]
+        for end in range(len(word), max(_LEAST_STEM, len(word) - _ENDING) - 1, -1):
+            if found := self.whole(word[:end]):
+                return found
+        return self.whole(word)
+
+    def whole(self, word: str) -> Stems:
+        wanted = word_hash(word)
+        at = int(self._hashes.searchsorted(np.uint32(wanted)))
+        if at >= len(self._hashes) or int(self._hashes[at]) != wanted:
+            return ()
+        return self._stems[int(self._numbers[at])]
+
+    def segments(self, run: str) -> list[tuple[str, Stems]]:
+        """The words of a run without spaces that are there, by longest match."""
+        found, at = [], 0
+        while at < len(run):
+            for end in range(min(len(run), at + _UNSPACED_CHARS), at + 1, -1):
+                if stems := self.whole(run[at:end]):
+                    found.append((run[at:end], stems))
+                    at = end
+                    break
+            else:
+                at += 1
+        return found
+
+
+def is_foreign(word: str) -> bool:
+    """Is it of a script that no English word is of?"""
+    return ord(word[0]) > 0x24F or text.is_unspaced(word)
+
+
+def pack(table: dict[str, Stems]) -> bytes:
+    """The file's bytes."""
+    stems = sorted({" ".join(several) for several in table.values()})
+    number = {several: at for at, several in enumerate(stems)}
+    hashes = np.array([word_hash(word) for word in table], np.uint32)
+    numbers = np.array([number[" ".join(several)] for several in table.values()], np.uint16)
+    _, first = np.unique(hashes, return_index=True)
+    text_of_stems = "\n".join(stems).encode()
+    head = np.array([len(first), len(text_of_stems)], np.uint32)
+    return MAGIC + head.tobytes() + hashes[first].tobytes() + numbers[first].tobytes() + text_of_stems
+
+
+@cache
+def language_table() -> LanguageTable:
+    """The shipped one. Raises ValueError where the file is another one than this package was made with."""
+    place = files("toolsearchd.index.tables").joinpath("languages.bin")
+    data = place.read_bytes()
+    if sha256(data).hexdigest() != DIGEST:
+        raise ValueError(f"{place} is not the file that this package was made with: install it anew")
+    return LanguageTable(data)
