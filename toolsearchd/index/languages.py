@@ -18,6 +18,7 @@ MAGIC = b"toolsearchd languages 1\n"
 # Of the shipped file: part of the index's fingerprint.
 DIGEST = "278e7501cedb556d6f6e940f420cfc9adbb9a2996ad5d1e16bff467bf6babd1d"
 
+_KEPT = 1 << 14  # words
 _MOST_CHARS = 24
 _UNSPACED_CHARS = 6
 _LEAST_STEM = 4  # letters of a word that another may be a form of
@@ -38,6 +39,7 @@ class LanguageTable:
         self._hashes = np.frombuffer(buffer, np.uint32, count, at + 8)
         self._numbers = np.frombuffer(buffer, np.uint16, count, at + 8 + 4 * count)
         lines = buffer[len(buffer) - stems_bytes :].decode().split("\n")
+        self._read: dict[str, Stems] = {}
         self._stems = [tuple(line.split()) for line in lines]
 
     def of(self, word: str) -> Stems:
@@ -49,6 +51,14 @@ class LanguageTable:
         return self.whole(word)
 
     def whole(self, word: str) -> Stems:
+        found = self._read.get(word)
+        if found is None:
+            if len(self._read) >= _KEPT:
+                self._read.clear()
+            found = self._read[word] = self._find(word)
+        return found
+
+    def _find(self, word: str) -> Stems:
         wanted = word_hash(word)
         at = int(self._hashes.searchsorted(np.uint32(wanted)))
         if at >= len(self._hashes) or int(self._hashes[at]) != wanted:
