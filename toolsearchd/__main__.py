@@ -21,6 +21,8 @@ EXIT_ALREADY_RUNNING = 75  # EX_TEMPFAIL: systemd and scripts may tell it from a
 
 def main(argv: list[str] | None = None) -> None:
     args = _parse(argv)
+    # Threads of the algebra library would wait for each other longer than a product of ours takes.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     writer = None
     if not args.check_config:
         writer = StderrWriter()
