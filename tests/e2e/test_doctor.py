@@ -68,10 +68,9 @@ def test_another_ranker_is_not_judged_by_the_default_ones_rules(daemon):
 def test_ten_thousand_tools_are_looked_at_beside_other_work(tmp_path):
     listed = tmp_path / "tools.json"
     names = [
-        f"{one}{between}{other}"
+        f"list{between}thing{at}"
         for at in range(1_250)
-        for between in "_-./"
-        for one, other in (("list", f"thing{at}"), (f"thing{at}", "list"))
+        for between in ("_", "-", ".", "/", "__", "--", "..", "_-")  # all read the same
     ]
     tools = [tool(name, "") for name in names]
     listed.write_text(json.dumps(tools))

@@ -27,7 +27,8 @@ def test_explain_tells_the_numbers_and_the_one_reason(daemon):
     assert [term["word"] for term in reply["terms"]] == ["echo", "text"]
     assert reply["matches"][0] == "mcp__steady__echo"
     assert reply["candidates"][0]["tool"] == "mcp__steady__echo"
-    assert reply["verdict"]["cause"] == "no_shared_word"
+    erase = next(one for one in reply["candidates"] if one["tool"] == "mcp__steady__erase")
+    assert (erase["came_by"], erase["features"].get("coverage", 0)) == (["vector"], 0)
     assert daemon.ctl("explain", "echo", "--tool", "nobody")[0] == 1
 
 
@@ -55,7 +56,7 @@ def test_eval_gives_the_same_figures_with_and_without_a_daemon(daemon, tmp_path)
     assert (online["queries"], online["hit@1"], online["false_any"]) == (3, 0.5, 0.0)
     assert online["kinds"]["keyword"]["hit@1"] == 1.0
     assert [miss["id"] for miss in online["misses"]] == ["q2"]
-    assert "none of the query's words" in online["misses"][0]["why"]
+    assert "nothing is offered" in online["misses"][0]["why"]
 
 
 def test_eval_says_where_a_file_is_wrong(daemon, tmp_path):

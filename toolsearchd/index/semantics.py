@@ -6,7 +6,6 @@ thresholds are in `tables/second_stage.json`; `python -m tests.bench.train` make
 
 from __future__ import annotations
 
-from functools import cache
 from importlib.resources import files
 
 import msgspec
@@ -43,10 +42,14 @@ class LinearModel(msgspec.Struct, frozen=True):
         )
 
 
-@cache
+# Read at once: a first search may come when no descriptor is left.
+_SHIPPED = msgspec.json.decode(
+    files("toolsearchd.index.tables").joinpath("second_stage.json").read_bytes(), type=LinearModel
+)
+
+
 def shipped_model() -> LinearModel:
-    text = files("toolsearchd.index.tables").joinpath("second_stage.json").read_bytes()
-    return msgspec.json.decode(text, type=LinearModel)
+    return _SHIPPED
 
 
 class Judgement(msgspec.Struct, frozen=True):
