@@ -169,7 +169,7 @@ def _example(catalog: Catalog, searcher: DefaultSearcher, query: EvalQuery, gran
     positions, features, _, _ = searcher.second.candidates(plan, searcher.scores(plan))
     names = [catalog.named(int(searcher.scope.docs[at])) for at in positions]
     right = np.array([tool in query.relevant for tool in names], bool)
-    return Example(catalog.name, catalog.family, query, features, right, granted)
+    return Example(catalog.name, catalog.family, query, features.T, right, granted)
 
 
 def mean(

@@ -376,14 +376,13 @@ class NaiveSecondStage(NaiveDefault):
     def vector(self, at: int) -> list[int]:
         table, rows = word_table(), self.rows[at]
         told = [(term, 1.0) for term, row in rows.items() if any(row[field] for field in (0, 1, 2, 5))]
-        return np.frombuffer(quantised(table.vector(told), table.dimensions), np.int8).tolist()
+        found = table.vector(told)
+        return [0] * table.dimensions if found is None else quantised(found).tolist()
 
     def query_vector(self, stems: list[str]) -> list[int] | None:
         table = word_table()
         found = table.vector([(stem, 1.0) for stem in stems])
-        if found is None:
-            return None
-        return np.frombuffer(quantised(found, table.dimensions), np.int8).tolist()
+        return None if found is None else quantised(found).tolist()
 
     def server_cosine(self, at: int, vectors: dict[int, list[int]], asked: list[int]) -> float:
         total = [0.0] * len(asked)
@@ -391,7 +390,8 @@ class NaiveSecondStage(NaiveDefault):
             if self.heads[other][1] == self.heads[at][1]:
                 length = math.sqrt(sum(a * a for a in vector)) or 1.0
                 total = [a + b / length for a, b in zip(total, vector, strict=True)]
-        return cosine_of(total, asked)
+        most = max(map(abs, total)) or 1.0
+        return cosine_of([round(one * 1_000 / most) for one in total], asked)
 
 
 def cosine_of(one: Sequence[float], other: Sequence[float]) -> float:

@@ -116,7 +116,7 @@ def test_the_second_stage(documents: list[IndexDocument], data: st.DataObject, t
     scores = searcher.scores(plan)
     positions, features, _, _ = searcher.second.candidates(plan, scores)
     assert positions.tolist() == sorted(expected)
-    for position, row in zip(positions.tolist(), features.tolist(), strict=True):
+    for position, row in zip(positions.tolist(), features.T.tolist(), strict=True):
         assert dict(zip(FEATURES, row, strict=True)) == pytest.approx(expected[position], abs=1e-5)
     judged = searcher.second.judge(plan, scores)
     ranked = list(zip((-judged.totals).tolist(), judged.positions.tolist(), strict=True))

@@ -11,6 +11,7 @@ from functools import cache, cached_property
 from hashlib import blake2b
 from typing import Any, Protocol
 
+import numpy as np
 import snowballstemmer
 
 from toolsearchd.index import languages, text
@@ -207,9 +208,12 @@ class DefaultAnalyzer:
                 )
             )
         ]
-        vector = quantised(self._words.vector(told), self._words.dimensions)
+        vector = self._words.vector(told)
         verb = self.verb(name) or self.verb((english or line)[:3])
-        return head(verb, name, server, [*line, *english], aliases) + vector
+        found = (
+            bytes(self._words.dimensions) if vector is None else quantised(vector).astype(np.int8).tobytes()
+        )
+        return head(verb, name, server, [*line, *english], aliases) + found
 
     def stems(self, word: str) -> tuple[str, ...]:
         """The stems of one case-folded word: one per configured language, without repeats."""

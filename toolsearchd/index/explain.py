@@ -121,7 +121,7 @@ def _judged(judged: Judgement | None, position: int) -> dict[str, Any]:
     ways = {"words": judged.by_score, "vector": judged.by_vector}
     return {
         "came_by": [way for way, positions in ways.items() if position in positions],
-        "features": dict(zip(ADMISSION, judged.features[at].tolist(), strict=True)),
+        "features": dict(zip(ADMISSION, judged.features[:, at].tolist(), strict=True)),
         "total": float(judged.totals[at]),
         "p": float(judged.p[at]),
     }

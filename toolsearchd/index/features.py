@@ -6,13 +6,15 @@ Cosines are of whole numbers, so that equal tools have equal features wherever t
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 import numpy.typing as npt
 
 from toolsearchd.index.analyzer import DefaultAnalyzer
 from toolsearchd.index.query import QueryPlan
 from toolsearchd.index.scope import Positions, Scope, Scores
-from toolsearchd.index.sketch import ALIAS_SLOTS, LINE_SLOTS, NAME_SLOTS, Heads, heads_of, word_hash
+from toolsearchd.index.sketch import ALIAS_SLOTS, LINE_SLOTS, NAME_SLOTS, WORDS, Heads, heads_of, word_hash
 from toolsearchd.index.vectors import Cosines
 
 FEATURES = (
@@ -33,6 +35,10 @@ FEATURES = (
 )
 Features = npt.NDArray[np.float64]
 
+_PARTS = (NAME_SLOTS.start, LINE_SLOTS.start, ALIAS_SLOTS.start)  # where each run of slots begins
+_ONES = np.ones(WORDS - 1, np.int8)
+_NUMBERS = np.arange(1, 1 << 10)
+
 
 class FeatureReader:
     """One scope's."""
@@ -40,75 +46,89 @@ class FeatureReader:
     def __init__(self, scope: Scope, analyzer: DefaultAnalyzer) -> None:
         self._scope = scope
         self._analyzer = analyzer
-        self._slots = np.full(scope.size, -1, np.int32)  # all -1 between two queries
+        self._columns = np.zeros(scope.size, np.intp)  # from 1; all 0 between two queries
+
+    @cached_property
+    def _heads(self) -> tuple[Heads, npt.NDArray[np.uint8], Features]:
+        """By position: words, the verb's kind, and how many words each part has, 1 at least."""
+        heads = heads_of(self._scope.index.sketches[self._scope.docs])
+        words = np.ascontiguousarray(heads[:, 1:])
+        counts = np.add.reduceat(words != 0, _PARTS, axis=1, dtype=np.float64)
+        return words, heads[:, 0].astype(np.uint8), np.maximum(counts, 1)
 
     def of(self, plan: QueryPlan, scores: Scores, candidates: Positions, cosines: Cosines | None) -> Features:
-        """A row a candidate, columns as in `FEATURES`. `cosines`: None without a vector of the query."""
-        count, words = len(candidates), len(plan.concepts)
-        found = np.zeros((len(FEATURES), count))
+        """A column a candidate, rows as in `FEATURES`. `cosines`: None without a vector of the query."""
+        found = np.zeros((len(FEATURES), len(candidates)))
+        score, coverage, name, line, adjacent, other_verb, same_verb, rarest, *rest = found
+        cosine, server, unknown, product, product_rest, wordless = rest
         best = float(scores.max())
         if best > 0:
-            found[0] = scores[candidates] / best
-        carried = self._carried(plan, candidates)
+            np.divide(scores.take(candidates), best, out=score)
         total = max(plan.total_idf, 1e-9)
-        found[1] = coverage = (carried * [concept.idf for concept in plan.concepts]).sum(axis=1) / total
-        heads = heads_of(self._scope.index.sketches[self._scope.docs[candidates]])
-        words_of = heads[:, 1:]
-        said, which = _said(plan, words_of)
-        there = words_of != 0
-        names, aliases, found[3] = [
-            said[:, slots].sum(axis=1) / np.maximum(there[:, slots].sum(axis=1), 1)
-            for slots in (NAME_SLOTS, ALIAS_SLOTS, LINE_SLOTS)
-        ]
-        found[2] = np.maximum(names, aliases)
-        if words > 1:
-            pairs = (which[:, 1:] == which[:, :-1] + 1) & (which[:, :-1] >= 0)
-            found[4] = np.minimum(pairs.sum(axis=1) / (words - 1), 1)
+        np.divide(self._carried(plan, candidates, rarest), total, out=coverage)
+        words, kinds, counts = self._heads
+        said, pairs = _said(plan, words.take(candidates, axis=0))
+        shares = np.add.reduceat(said, _PARTS, axis=1) / counts.take(candidates, axis=0)
+        np.maximum(shares[:, 0], shares[:, 2], out=name)
+        line[:] = shares[:, 1]
+        if len(plan.concepts) > 1:
+            np.minimum(pairs / (len(plan.concepts) - 1), 1, out=adjacent)
         verb = self._analyzer.verb([stems[0] for stems in plan.stems])
         if verb:
-            kinds = heads[:, 0]
-            found[5] = (kinds != verb) & (kinds != 0)
-            found[6] = kinds == verb
-        if plan.gate is not None:
-            found[7] = carried[:, plan.words.index(plan.gate[0])]
+            kind = kinds.take(candidates)
+            np.equal(kind, verb, out=same_verb)
+            np.subtract(kind != 0, same_verb, out=other_verb)
         if cosines is None:
-            found[13] = 1
+            wordless[:] = 1
         else:
-            found[8] = cosines.tools
-            found[9] = cosines.servers
-        found[10] = unknown = sum([concept.idf for concept in plan.concepts if not concept.df]) / total
+            cosine[:], server[:] = cosines
+        unknown[:] = missing = sum([concept.idf for concept in plan.concepts if not concept.df]) / total
         if plan.subject is not None:
-            found[11] = 1
-            found[12] = coverage / max(1 - unknown, 1e-9)
-        return found.T
-
-    def _carried(self, plan: QueryPlan, candidates: Positions) -> npt.NDArray[np.float64]:
-        """1.0 where a candidate carries a word."""
-        found = np.zeros((len(candidates), len(plan.concepts)))
-        self._slots[candidates] = np.arange(len(candidates))
-        slots = self._slots.take(plan.added.places)
-        self._slots[candidates] = -1
-        at = (slots >= 0).nonzero()[0]
-        found[slots[at], np.searchsorted(plan.ends, at, side="right")] = 1
-        for number, concept in enumerate(plan.concepts):
-            if concept.sum.dense is not None:
-                found[:, number] = concept.sum.dense[candidates] > 0
+            product[:] = 1
+            np.divide(coverage, max(1 - missing, 1e-9), out=product_rest)
         return found
 
+    def _carried(self, plan: QueryPlan, candidates: Positions, rarest: Features) -> Features:
+        """The idf of the query's words that each candidate carries. `rarest`: gets 1 where the rarest known
+        one is."""
+        count, places = len(candidates), plan.added.places
+        self._columns[candidates] = _NUMBERS[:count]
+        columns = self._columns.take(places)
+        self._columns[candidates] = 0
+        starts = [0, *plan.ends]
+        idf = np.empty(len(places))
+        is_here = np.zeros(count + 1)
+        for number, concept in enumerate(plan.concepts):
+            idf[starts[number] : starts[number + 1]] = concept.idf
+            if plan.gate is not None and concept is plan.gate[1]:
+                is_here[columns[starts[number] : starts[number + 1]]] = 1
+        rarest[:] = is_here[1:]
+        carried = np.bincount(columns, idf, count + 1).astype(np.float64, copy=False)[1:]
+        for concept in plan.concepts:
+            if concept.sum.dense is not None:
+                has_it = concept.sum.dense.take(candidates) > 0
+                carried += concept.idf * has_it
+                if plan.gate is not None and concept is plan.gate[1]:
+                    rarest[:] = has_it
+        return carried
 
-def _said(plan: QueryPlan, heads: Heads) -> tuple[Features, npt.NDArray[np.intp]]:
-    """How far the query says each word of some heads, and which word of the query does; -1: none."""
+
+def _said(plan: QueryPlan, words: Heads) -> tuple[Features, npt.NDArray[np.int8]]:
+    """How far the query says each word of some heads, and in each head how many neighbours are so in both."""
     said: dict[int, tuple[float, int]] = {}
-    for at, concept in enumerate(plan.concepts):
+    for number, concept in enumerate(plan.concepts, 2):  # 0 is no word: it is next to none
         for alternative in concept.alternatives:
             for stem in alternative.stems:
                 before = said.get(hashed := word_hash(stem))
                 if before is None or alternative.weight > before[0]:
-                    said[hashed] = alternative.weight, at
+                    said[hashed] = alternative.weight, number
     if not said:
-        return np.zeros(heads.shape), np.full(heads.shape, -1)
-    hashes = np.array(sorted(said), np.uint32)
-    places = np.minimum(hashes.searchsorted(heads), len(hashes) - 1)
-    known = hashes.take(places) == heads
-    worth, which = zip(*(said[hashed] for hashed in hashes.tolist()), strict=True)
-    return np.array(worth).take(places) * known, np.where(known, np.array(which).take(places), -1)
+        return np.zeros(words.shape), np.zeros(len(words), np.int8)
+    ordered = sorted(said)
+    hashes = np.array([*ordered, 0], np.uint32)  # 0 is no word's hash
+    places = hashes[:-1].searchsorted(words)
+    places[hashes.take(places) != words] = len(ordered)
+    worth, numbers = zip(*[said[hashed] for hashed in ordered], (0.0, 0), strict=True)
+    which = np.array(numbers, np.int8).take(places)
+    pairs = which[:, 1:] - which[:, :-1] == 1
+    return np.array(worth).take(places), pairs.view(np.int8) @ _ONES

@@ -109,5 +109,5 @@ def _floor(scores: Scores, limit: int) -> float:
     if block > 1 and len(scores) > _BLOCKS_FROM:
         # The limit-th best of the blocks' best: at least `limit` scores reach it. Costs one pass.
         whole = len(scores) - len(scores) % block
-        scores = scores[:whole].reshape(-1, block).max(axis=1)
+        scores = scores[:whole].reshape(block, -1).max(axis=0)  # many short columns: one pass over whole rows
     return float(np.partition(scores, len(scores) - limit)[len(scores) - limit])

@@ -53,14 +53,14 @@ def shipped_model() -> LinearModel:
 
 
 class Judgement(msgspec.Struct, frozen=True):
-    """The candidates of one query, best first; all arrays a row each."""
+    """The candidates of one query, best first."""
 
     positions: Positions
     totals: Floats  # by which they are ranked
     p: Floats  # that it is a right one
-    features: Floats  # columns as in `ADMISSION`
-    by_score: frozenset[int]  # positions that the lexical ranking brought
-    by_vector: frozenset[int]
+    features: Floats  # rows as in `ADMISSION`, a column each
+    by_score: list[int]  # positions that the lexical ranking brought
+    by_vector: list[int]
 
     def matches(self, model: LinearModel) -> list[int]:
         """Positions that may be acted on, best first."""
@@ -77,23 +77,24 @@ class SecondStage:
 
     def __init__(self, scope: Scope, analyzer: DefaultAnalyzer, model: LinearModel | None = None) -> None:
         self.model = model or shipped_model()
-        self._rank, self._admit = self.model.weights()
+        self._rank, self._admit = (weights[:, None] for weights in self.model.weights())
         self._scope = scope
         self._reader = FeatureReader(scope, analyzer)
         self._vectors = WordVectors(scope, word_table())
 
     def judge(self, plan: QueryPlan, scores: Scores) -> Judgement:
         positions, features, by_score, by_vector = self.candidates(plan, scores)
-        totals = (features * self._rank).sum(axis=1)
-        order = np.argsort(-totals, kind="stable")  # positions ascend: equal ones stand by public name
-        features, totals = features[order], totals[order]
-        behind = totals[0] - totals if len(totals) else totals
-        features = np.concatenate([features, totals[:, None], behind[:, None]], axis=1)
-        p = 1 / (1 + np.exp(-((features * self._admit).sum(axis=1) + self.model.bias)))
-        return Judgement(positions[order], totals, p, features, frozenset(by_score), frozenset(by_vector))
+        totals = (features * self._rank).sum(axis=0)
+        order = (-totals).argsort(kind="stable")  # positions ascend: equal ones stand by public name
+        totals = totals.take(order)
+        known = np.empty((len(ADMISSION), len(order)))
+        known[: len(FEATURES)] = features.take(order, axis=1)
+        known[-2], known[-1] = totals, totals[:1] - totals
+        p = 1 / (1 + np.exp(-((known * self._admit).sum(axis=0) + self.model.bias)))
+        return Judgement(positions.take(order), totals, p, known, by_score, by_vector)
 
     def candidates(self, plan: QueryPlan, scores: Scores) -> tuple[Positions, Features, list[int], list[int]]:
-        """Positions, ascending, their features, and which way they came."""
+        """Positions, ascending, their features, a column each, and which way they came."""
         by_score = best(scores, LEXICAL)
         by_vector: list[int] = []
         vector = self._vectors.vector(plan)
@@ -102,6 +103,6 @@ class SecondStage:
             by_vector = best(cosines, BY_VECTOR)
         positions = np.array(sorted({*by_score, *by_vector}), np.int32)
         if not len(positions):
-            return positions, np.zeros((0, len(FEATURES))), [], []
+            return positions, np.zeros((len(FEATURES), 0)), [], []
         known = None if vector is None else self._vectors.of(vector, cosines, positions)
         return positions, self._reader.of(plan, scores, positions, known), by_score, by_vector

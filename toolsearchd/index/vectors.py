@@ -15,6 +15,8 @@ from toolsearchd.index.words import Vector, WordTable, quantised
 
 _ODD = np.array([0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xD6E8FEB86659FD93], np.uint64)
 
+_WHOLE = 1_000  # 128 products with up to 127 stay below 2^24, to which float32 is exact
+
 Floats = npt.NDArray[np.float32]
 
 
@@ -31,38 +33,37 @@ class WordVectors:
     def __init__(self, scope: Scope, table: WordTable) -> None:
         self._scope = scope
         self._table = table
-        self._sums: dict[int, Floats] = {}
 
     @cached_property
     def _tools(self) -> tuple[Floats, Floats]:
         """By position: the vector, and 1 over its length."""
         found = vectors_of(self._scope.index.sketches[self._scope.docs]).astype(np.float32)
-        return found, 1 / np.sqrt(np.maximum(np.einsum("ij,ij->i", found, found), 1))
+        return found, _inverse_lengths(found)
 
     @cached_property
-    def _server_of(self) -> npt.NDArray[np.uint64]:
-        """By position, a number that tools whose servers have one name share."""
+    def _servers(self) -> tuple[npt.NDArray[np.intp], Floats, Floats, npt.NDArray[np.bool_]]:
+        """By position, the row of its server; by row, the sum of its tools' vectors, 1 over its length, and
+        whether it was made yet. Tools whose servers have one name share one."""
         words = heads_of(self._scope.index.sketches[self._scope.docs])[:, 1:][:, SERVER_SLOTS]
         numbers: npt.NDArray[np.uint64] = (words.astype(np.uint64) * _ODD).sum(axis=1, dtype=np.uint64)
-        return numbers
+        several, rows = np.unique(numbers, return_inverse=True)
+        sums = np.zeros((len(several), self._table.dimensions), np.float32)
+        return rows, sums, np.ones(len(several), np.float32), np.zeros(len(several), np.bool_)
 
-    def _server(self, number: int) -> Floats:
-        """The sum of a server's tools' vectors, each of length 1, of length 1 itself."""
-        found = self._sums.get(number)
-        if found is None:
-            vectors, inverse = self._tools
-            its = np.flatnonzero(self._server_of == number)
-            total = (vectors[its].astype(np.float64) * inverse[its, None]).sum(axis=0)
-            found = (total / max(float(np.sqrt((total * total).sum())), 1e-9)).astype(np.float32)
-            self._sums[number] = found
-        return found
+    def _sum_up(self, row: int) -> None:
+        """Of vectors of length 1; as whole numbers, so that a product with another is exact."""
+        rows, sums, inverse, is_made = self._servers
+        vectors, inverse_lengths = self._tools
+        its = np.flatnonzero(rows == row)
+        total = (vectors[its].astype(np.float64) * inverse_lengths[its, None]).sum(axis=0)
+        sums[row] = np.round(total * (_WHOLE / max(float(np.abs(total).max()), 1e-9)))
+        inverse[row] = _inverse_lengths(sums[row : row + 1])[0]
+        is_made[row] = True
 
     def vector(self, plan: QueryPlan) -> Vector | None:
         """The query's, of whole numbers; None where no word of it has a row."""
         found = self._table.vector([(stems[0], 1.0) for stems in plan.stems])
-        if found is None:
-            return None
-        return np.frombuffer(quantised(found, self._table.dimensions), np.int8).astype(np.float32)
+        return None if found is None else quantised(found)
 
     def of_all(self, vector: Vector) -> Floats:
         """Of the scope's tools, by position."""
@@ -72,9 +73,15 @@ class WordVectors:
 
     def of(self, vector: Vector, tools: Floats, positions: Positions) -> Cosines:
         """`tools`: of all."""
-        unit = vector / np.sqrt(vector @ vector)
-        numbers = self._server_of[positions].tolist()
-        several = list(dict.fromkeys(numbers))
-        sums = (np.stack([self._server(number) for number in several]) * unit).sum(axis=1)
-        of_server = dict(zip(several, sums.tolist(), strict=True))
-        return Cosines(tools[positions], np.array([of_server[number] for number in numbers], np.float32))
+        rows, sums, inverse, is_made = self._servers
+        its = rows.take(positions)
+        for row in set(its[~is_made.take(its)].tolist()):
+            self._sum_up(row)
+        of_servers = sums.take(its, axis=0) @ vector * (inverse.take(its) / np.sqrt(vector @ vector))
+        return Cosines(tools.take(positions), of_servers)
+
+
+def _inverse_lengths(vectors: Floats) -> Floats:
+    lengths: Floats = np.sqrt(np.maximum(np.einsum("ij,ij->i", vectors, vectors), 1))
+    found: Floats = np.float32(1) / lengths
+    return found

@@ -58,15 +58,14 @@ class WordTable:
         return found
 
     def vector(self, stems: Iterable[tuple[str, float]]) -> Vector | None:
-        """Of length 1; None where none of the stems has a row. With each stem what it counts."""
+        """The sum of their rows; None where none of the stems has one. With each stem what it counts."""
         known = [(at, weight) for stem, weight in stems if (at := self.place(stem)) >= 0]
         if not known:
             return None
         places = [at for at, _ in known]
         weights = np.array([weight for _, weight in known], np.float32) * self._scales[places]
         total: Vector = weights @ self._rows[places].astype(np.float32)
-        length = float(np.sqrt(total @ total))
-        return total / np.float32(length) if length > 0 else None
+        return total if total.any() else None
 
 
 def pack(stems: Iterable[str], rows: npt.NDArray[np.float32]) -> bytes:
@@ -80,11 +79,9 @@ def pack(stems: Iterable[str], rows: npt.NDArray[np.float32]) -> bytes:
     return MAGIC + b"".join(part.tobytes() for part in parts)
 
 
-def quantised(vector: Vector | None, dimensions: int) -> bytes:
-    """As int8; all zero for none. What it points to is kept, its length is not."""
-    if vector is None:
-        return bytes(dimensions)
-    return np.round(vector * (127 / float(np.abs(vector).max()))).astype(np.int8).tobytes()
+def quantised(vector: Vector) -> Vector:
+    """Of whole numbers up to 127. What it points to is kept, its length is not."""
+    return np.round(vector * (127 / float(np.abs(vector).max())))
 
 
 @cache
