@@ -375,13 +375,13 @@ class NaiveSecondStage(NaiveDefault):
 
     def vector(self, at: int) -> list[int]:
         table, rows = word_table(), self.rows[at]
-        told = [(term, 1.0) for term, row in rows.items() if any(row[field] for field in (0, 1, 2, 5))]
+        told = [term for term, row in rows.items() if any(row[field] for field in (0, 1, 2, 5))]
         found = table.vector(told)
         return [0] * table.dimensions if found is None else quantised(found).tolist()
 
     def query_vector(self, stems: list[str]) -> list[int] | None:
         table = word_table()
-        found = table.vector([(stem, 1.0) for stem in stems])
+        found = table.vector(stems)
         return None if found is None else quantised(found).tolist()
 
     def server_cosine(self, at: int, vectors: dict[int, list[int]], asked: list[int]) -> float:

@@ -53,10 +53,10 @@ def test_a_packed_table_reads_back() -> None:
     stems = [f"stem{n}" for n in range(40)]
     table = WordTable(pack(stems, rows))
     for stem, row in zip(stems, rows, strict=True):
-        vector = table.vector([(stem, 1.0)])
+        vector = table.vector([stem])
         assert vector is not None
         assert vector @ row / np.linalg.norm(row) / np.linalg.norm(vector) > 0.999
-    assert table.vector([("elsewhere", 1.0)]) is None
+    assert table.vector(["elsewhere"]) is None
     assert quantised(np.array([0.5, -0.25, 0.1], np.float32)).tolist() == [127, -64, 25]
 
 
@@ -64,7 +64,7 @@ def test_like_words_lie_near_one_another() -> None:
     table, analyzer = word_table(), DefaultAnalyzer()
 
     def cosine(one: str, other: str) -> float:
-        vectors = [table.vector([(stem, 1.0) for stem in analyzer.words(text)]) for text in (one, other)]
+        vectors = [table.vector(analyzer.words(text)) for text in (one, other)]
         assert vectors[0] is not None
         assert vectors[1] is not None
         lengths = np.linalg.norm(vectors[0]) * np.linalg.norm(vectors[1])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache, cached_property
 from hashlib import blake2b
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import snowballstemmer
@@ -28,7 +28,7 @@ SKETCH_VERSION = 1  # likewise for sketches
 FOREIGN = 0.4  # of a sentence's words are unknown and in the table of languages: it is not English
 
 # What a word of each field counts in a tool's vector; of several fields the most.
-VECTOR_WEIGHTS = (1.0, 1.0, 1.0, 0.0, 0.0, 1.0, 0.0)
+VECTOR_WEIGHTS = np.array([1, 1, 1, 0, 0, 1, 0], np.float32)
 
 KEPT_STEMS = 1 << 16  # 100,000 real tools hold about 60,000 distinct words
 
@@ -42,6 +42,14 @@ _SCRIPT_LANGUAGES = (
     ("\u0b80", "\u0bff", "tamil"),
 )
 LATIN_LANGUAGES = frozenset(snowballstemmer.algorithms()) - {language for _, _, language in _SCRIPT_LANGUAGES}
+
+
+class Run(NamedTuple):
+    """One run of letters and digits in a head."""
+
+    stems: tuple[str, ...]
+    words: int
+    strange: int  # of them: of another script, or in the table of languages
 
 
 class Analyzer(Protocol):
@@ -94,6 +102,7 @@ class DefaultAnalyzer:
         self._stems: dict[str, tuple[str, ...]] = {}
         self._runs: dict[str, tuple[tuple[str, ...], int]] = {}
         self._whole_runs: dict[str, tuple[tuple[str, ...], int]] = {}
+        self._heads: dict[str, Run] = {}
 
     @property
     def fingerprint(self) -> str:
@@ -143,14 +152,20 @@ class DefaultAnalyzer:
 
     def words(self, source: str) -> list[str]:
         """The first stem of each word, in order, stop words left out; of unspaced scripts the pairs."""
-        found = []
-        for run in text.runs(source):
-            unspaced = text.is_unspaced(run)
-            for word in text.parts(run):
-                if unspaced:
-                    found.append(word)
-                elif word not in self.stop_words:
-                    found.append(self.stems(word)[0])
+        return [stem for run in text.runs(source) for stem in self._of_run(run).stems]
+
+    def _of_run(self, run: str) -> Run:
+        found = self._heads.get(run)
+        if found is None:
+            if len(self._heads) >= self.kept_words:
+                self._heads.clear()
+            parts = text.parts(run)
+            words = [run] if is_foreign(run) else parts
+            table = self.languages_table
+            strange = [word for word in words if table and (is_foreign(word) or table.whole(word))]
+            if not text.is_unspaced(run):
+                parts = [self.stems(word)[0] for word in parts if word not in self.stop_words]
+            found = self._heads[run] = Run(tuple(parts), len(words), len(strange))
         return found
 
     def verb(self, stems: Iterable[str]) -> int:
@@ -174,9 +189,9 @@ class DefaultAnalyzer:
         """The English stems of a sentence in another language, as far as the table knows; else none."""
         table = self.languages_table
         assert table is not None
-        runs = [part for run in text.runs(line) for part in ((run,) if is_foreign(run) else text.parts(run))]
-        strange = [word for word in runs if is_foreign(word) or table.whole(word)]
-        if not strange or len(strange) < FOREIGN * len(runs):
+        runs = [self._of_run(run) for run in text.runs(line)]
+        strange = sum([run.strange for run in runs])
+        if not strange or strange < FOREIGN * sum([run.words for run in runs]):
             return []
         told = []
         for run in text.runs(line):
@@ -198,17 +213,8 @@ class DefaultAnalyzer:
         assert self._words is not None
         name, server = self.words(document.name), self.words(document.server)
         aliases = self.words("\n".join(document.aliases))
-        weights = VECTOR_WEIGHTS
-        told = [
-            (term, weight)
-            for term, place in places.items()
-            if (
-                weight := max(
-                    w for w, count in zip(weights, rows[place : place + len(weights)], strict=True) if count
-                )
-            )
-        ]
-        vector = self._words.vector(told)
+        counts = np.frombuffer(rows, np.uint8).reshape(-1, len(VECTOR_WEIGHTS))
+        vector = self._words.vector(places, ((counts != 0) * VECTOR_WEIGHTS).max(axis=1, initial=0))
         verb = self.verb(name) or self.verb((english or line)[:3])
         found = (
             bytes(self._words.dimensions) if vector is None else quantised(vector).astype(np.int8).tobytes()

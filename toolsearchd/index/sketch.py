@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from array import array
 from functools import cache
 
 import numpy as np
@@ -43,15 +44,12 @@ def first_sentence(description: str) -> str:
 
 def head(verb: int, name: list[str], server: list[str], line: list[str], aliases: list[str]) -> bytes:
     """The sketch's words; `verb`: the kind of the tool's verb, 0 where it has none."""
-    slots = np.zeros(1 + WORDS, np.uint32)
-    slots[0] = verb
-    at = 1
+    slots = [verb]
     parts = (name, NAME_WORDS), (server, SERVER_WORDS), (line, LINE_WORDS), (aliases, ALIAS_WORDS)
     for stems, width in parts:
         hashes = [word_hash(stem) for stem in stems[:width]]
-        slots[at : at + len(hashes)] = hashes
-        at += width
-    return slots.tobytes()
+        slots += [*hashes, *[0] * (width - len(hashes))]
+    return array("I", slots).tobytes()
 
 
 def heads_of(sketches: npt.NDArray[np.uint8]) -> Heads:

@@ -62,7 +62,7 @@ class WordVectors:
 
     def vector(self, plan: QueryPlan) -> Vector | None:
         """The query's, of whole numbers; None where no word of it has a row."""
-        found = self._table.vector([(stems[0], 1.0) for stems in plan.stems])
+        found = self._table.vector([stems[0] for stems in plan.stems])
         return None if found is None else quantised(found)
 
     def of_all(self, vector: Vector) -> Floats:

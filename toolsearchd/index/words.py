@@ -57,14 +57,15 @@ class WordTable:
             self._places[stem] = found
         return found
 
-    def vector(self, stems: Iterable[tuple[str, float]]) -> Vector | None:
-        """The sum of their rows; None where none of the stems has one. With each stem what it counts."""
-        known = [(at, weight) for stem, weight in stems if (at := self.place(stem)) >= 0]
-        if not known:
-            return None
-        places = [at for at, _ in known]
-        weights = np.array([weight for _, weight in known], np.float32) * self._scales[places]
-        total: Vector = weights @ self._rows[places].astype(np.float32)
+    def vector(self, stems: Iterable[str], weights: Vector | None = None) -> Vector | None:
+        """The sum of their rows, each times its weight; None where nothing is left of it."""
+        places = np.array([self.place(stem) for stem in stems], np.intp)
+        counted = places >= 0 if weights is None else (places >= 0) & (weights > 0)
+        places = places[counted]
+        factors = self._scales[places]
+        if weights is not None:
+            factors = factors * weights[counted]
+        total: Vector = factors @ self._rows[places].astype(np.float32)
         return total if total.any() else None
 
 
