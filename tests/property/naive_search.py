@@ -23,6 +23,7 @@ from toolsearchd.index.fields import FIELDS, NAME
 from toolsearchd.index.lexicon import Lexicon
 from toolsearchd.index.query import QueryPlan
 from toolsearchd.index.sketch import first_sentence
+from toolsearchd.index.vectors import BEGINNING
 from toolsearchd.index.words import quantised, word_table
 
 F = np.float32  # what the daemon keeps one word's scores in; a query's sum is a double
@@ -299,7 +300,8 @@ class NaiveSecondStage(NaiveDefault):
         found: dict[int, dict[str, float]] = {}
         for at in range(self.n):
             cosine = 0.0 if asked is None else cosine_of(vectors[at], asked)
-            if scores[at] <= 0 and cosine <= 0:
+            is_near = asked is not None and cosine_of(vectors[at][:BEGINNING], asked[:BEGINNING]) > 0
+            if scores[at] <= 0 and not is_near:
                 continue
             coverage = sum(concept["idf"] for concept in concepts if at in concept["scores"]) / total
             name, server, line, aliases = self.heads[at]

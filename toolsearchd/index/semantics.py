@@ -99,10 +99,9 @@ class SecondStage:
         by_vector: list[int] = []
         vector = self._vectors.vector(plan)
         if vector is not None:
-            cosines = self._vectors.of_all(vector)
-            by_vector = best(cosines, BY_VECTOR)
+            by_vector = self._vectors.nearest(vector, BY_VECTOR)
         positions = np.array(sorted({*by_score, *by_vector}), np.int32)
         if not len(positions):
             return positions, np.zeros((len(FEATURES), 0)), [], []
-        known = None if vector is None else self._vectors.of(vector, cosines, positions)
+        known = None if vector is None else self._vectors.of(vector, positions)
         return positions, self._reader.of(plan, scores, positions, known), by_score, by_vector

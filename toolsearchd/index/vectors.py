@@ -9,12 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from toolsearchd.index.query import QueryPlan
-from toolsearchd.index.scope import Positions, Scope
+from toolsearchd.index.scope import Positions, Scope, best
 from toolsearchd.index.sketch import SERVER_SLOTS, heads_of, vectors_of
 from toolsearchd.index.words import Vector, WordTable, quantised
 
 _ODD = np.array([0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xD6E8FEB86659FD93], np.uint64)
 
+BEGINNING = 64  # dimensions; all the vectors' are a quarter of a search among 20,000 tools
 _WHOLE = 1_000  # 128 products with up to 127 stay below 2^24, to which float32 is exact
 
 Floats = npt.NDArray[np.float32]
@@ -35,9 +36,13 @@ class WordVectors:
         self._table = table
 
     @cached_property
-    def _tools(self) -> tuple[Floats, Floats]:
-        """By position: the vector, and 1 over its length."""
-        found = vectors_of(self._scope.index.sketches[self._scope.docs]).astype(np.float32)
+    def _beginnings(self) -> tuple[Floats, Floats]:
+        """By position: the first dimensions of its vector, and 1 over their length."""
+        found = vectors_of(self._scope.index.sketches)[self._scope.docs, :BEGINNING].astype(np.float32)
+        return found, _inverse_lengths(found)
+
+    def _whole(self, positions: Positions) -> tuple[Floats, Floats]:
+        found = vectors_of(self._scope.index.sketches[self._scope.docs.take(positions)]).astype(np.float32)
         return found, _inverse_lengths(found)
 
     @cached_property
@@ -53,9 +58,8 @@ class WordVectors:
     def _sum_up(self, row: int) -> None:
         """Of vectors of length 1; as whole numbers, so that a product with another is exact."""
         rows, sums, inverse, is_made = self._servers
-        vectors, inverse_lengths = self._tools
-        its = np.flatnonzero(rows == row)
-        total = (vectors[its].astype(np.float64) * inverse_lengths[its, None]).sum(axis=0)
+        vectors, inverse_lengths = self._whole(np.flatnonzero(rows == row))
+        total = (vectors.astype(np.float64) * inverse_lengths[:, None]).sum(axis=0)
         sums[row] = np.round(total * (_WHOLE / max(float(np.abs(total).max()), 1e-9)))
         inverse[row] = _inverse_lengths(sums[row : row + 1])[0]
         is_made[row] = True
@@ -65,20 +69,22 @@ class WordVectors:
         found = self._table.vector([stems[0] for stems in plan.stems])
         return None if found is None else quantised(found)
 
-    def of_all(self, vector: Vector) -> Floats:
-        """Of the scope's tools, by position."""
-        vectors, inverse = self._tools
-        cosines: Floats = (vectors @ vector) * (inverse / np.sqrt(vector @ vector))
-        return cosines
+    def nearest(self, vector: Vector, limit: int) -> list[int]:
+        """Positions of tools that may be near, by the first dimensions, in which most of a vector is."""
+        vectors, inverse = self._beginnings
+        return best(vectors @ vector[:BEGINNING] * inverse, limit)
 
-    def of(self, vector: Vector, tools: Floats, positions: Positions) -> Cosines:
-        """`tools`: of all."""
+    def of(self, vector: Vector, positions: Positions) -> Cosines:
         rows, sums, inverse, is_made = self._servers
         its = rows.take(positions)
         for row in set(its[~is_made.take(its)].tolist()):
             self._sum_up(row)
-        of_servers = sums.take(its, axis=0) @ vector * (inverse.take(its) / np.sqrt(vector @ vector))
-        return Cosines(tools.take(positions), of_servers)
+        tools, lengths = self._whole(positions)
+        length = 1 / np.sqrt(vector @ vector)
+        return Cosines(
+            tools @ vector * (lengths * length),
+            sums.take(its, axis=0) @ vector * (inverse.take(its) * length),
+        )
 
 
 def _inverse_lengths(vectors: Floats) -> Floats:
