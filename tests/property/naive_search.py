@@ -383,7 +383,7 @@ class NaiveSecondStage(NaiveDefault):
 
     def query_vector(self, stems: list[str]) -> list[int] | None:
         table = word_table()
-        found = table.vector(stems)
+        found = table.of_query(stems)
         return None if found is None else quantised(found).tolist()
 
     def server_cosine(self, at: int, vectors: dict[int, list[int]], asked: list[int]) -> float:

@@ -22,6 +22,7 @@ from toolsearchd.index.lexicon import Lexicon
 from toolsearchd.index.postings import Counts, Posting
 from toolsearchd.index.recent import Cache
 from toolsearchd.index.scope import Positions, Scope, Scores
+from toolsearchd.index.sketch import word_hash
 
 Stems = tuple[str, ...]  # a phrase, stemmed; all of it must occur
 
@@ -61,6 +62,7 @@ class Concept(NamedTuple):
     df: int
     stem_df: int  # of the word itself, without what stands for it
     alternatives: tuple[Alternative, ...]
+    stands: tuple[tuple[int, float], ...]  # hash of each stem of theirs, and the most that it is worth
     sum: Sum
 
     def carriers(self) -> npt.NDArray[np.intp]:
@@ -82,7 +84,7 @@ class Concept(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        return 400 + self.sum.nbytes
+        return 400 + 100 * len(self.stands) + self.sum.nbytes
 
 
 class Concepts:
@@ -201,7 +203,12 @@ class Concepts:
                 alternatives.append(Alternative(phrase, weight, idf, df))
                 impacts.append((weight, np.float32(weight * idf), impact))
         df, added = add_up(impacts, self.scope.size)
-        return Concept(own_idf if stem_df else self.idf(df), df, stem_df, tuple(alternatives), added)
+        stands: dict[int, float] = {}
+        for alternative in alternatives:
+            for hashed in map(word_hash, alternative.stems):
+                stands[hashed] = max(alternative.weight, stands.get(hashed, 0.0))
+        idf = own_idf if stem_df else self.idf(df)
+        return Concept(idf, df, stem_df, tuple(alternatives), tuple(stands.items()), added)
 
     def _alternatives(
         self, own: tuple[Stems, ...], extra: tuple[Stems, ...]

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from toolsearchd.index.analyzer import DefaultAnalyzer
 from toolsearchd.index.query import QueryPlan
 from toolsearchd.index.scope import Positions, Scope, Scores
-from toolsearchd.index.sketch import ALIAS_SLOTS, LINE_SLOTS, NAME_SLOTS, WORDS, Heads, heads_of, word_hash
+from toolsearchd.index.sketch import ALIAS_SLOTS, LINE_SLOTS, NAME_SLOTS, WORDS, Heads, heads_of
 from toolsearchd.index.vectors import Cosines
 
 FEATURES = (
@@ -117,11 +117,10 @@ def _said(plan: QueryPlan, words: Heads) -> tuple[Features, npt.NDArray[np.int8]
     """How far the query says each word of some heads, and in each head how many neighbours are so in both."""
     said: dict[int, tuple[float, int]] = {}
     for number, concept in enumerate(plan.concepts, 2):  # 0 is no word: it is next to none
-        for alternative in concept.alternatives:
-            for stem in alternative.stems:
-                before = said.get(hashed := word_hash(stem))
-                if before is None or alternative.weight > before[0]:
-                    said[hashed] = alternative.weight, number
+        for hashed, weight in concept.stands:
+            before = said.get(hashed)
+            if before is None or weight > before[0]:
+                said[hashed] = weight, number
     if not said:
         return np.zeros(words.shape), np.zeros(len(words), np.int8)
     ordered = sorted(said)

@@ -41,7 +41,7 @@ class WordVectors:
         found = vectors_of(self._scope.index.sketches)[self._scope.docs, :BEGINNING].astype(np.float32)
         return found, _inverse_lengths(found)
 
-    def _whole(self, positions: Positions) -> tuple[Floats, Floats]:
+    def _whole(self, positions: npt.NDArray[np.integer]) -> tuple[Floats, Floats]:
         found = vectors_of(self._scope.index.sketches[self._scope.docs.take(positions)]).astype(np.float32)
         return found, _inverse_lengths(found)
 
@@ -66,7 +66,7 @@ class WordVectors:
 
     def vector(self, plan: QueryPlan) -> Vector | None:
         """The query's, of whole numbers; None where no word of it has a row."""
-        found = self._table.vector([stems[0] for stems in plan.stems])
+        found = self._table.of_query([stems[0] for stems in plan.stems])
         return None if found is None else quantised(found)
 
     def nearest(self, vector: Vector, limit: int) -> list[int]:

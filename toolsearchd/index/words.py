@@ -6,7 +6,7 @@ Read from a file of this package, mapped at the first use. `tests/bench/tables` 
 from __future__ import annotations
 
 import mmap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -24,6 +24,7 @@ DIGEST = "1882b9341ee6c658c74d922299fa64b0432fe54b14db24f0392c25c635a1ef41"
 Vector = npt.NDArray[np.float32]
 
 _KEPT_PLACES = 1 << 15
+_KEPT_ROWS = 1 << 10  # half a kilobyte each
 
 
 class WordTable:
@@ -44,6 +45,7 @@ class WordTable:
             -1, self.dimensions
         )
         self._places: dict[str, int] = {}
+        self._read: dict[str, Vector | None] = {}
 
     def place(self, stem: str) -> int:
         """The stem's row; -1 where it has none."""
@@ -56,6 +58,22 @@ class WordTable:
                 self._places.clear()
             self._places[stem] = found
         return found
+
+    def of_query(self, stems: Sequence[str]) -> Vector | None:
+        """`vector` of a few words whose rows are kept."""
+        rows = [row for stem in stems if (row := self._row(stem)) is not None]
+        if not rows:
+            return None
+        total = sum(rows[1:], rows[0])
+        return total if total.any() else None
+
+    def _row(self, stem: str) -> Vector | None:
+        if stem not in self._read:
+            if len(self._read) >= _KEPT_ROWS:
+                self._read.clear()
+            at = self.place(stem)
+            self._read[stem] = None if at < 0 else self._rows[at] * self._scales[at]
+        return self._read[stem]
 
     def vector(self, stems: Iterable[str], weights: Vector | None = None) -> Vector | None:
         """The sum of their rows, each times its weight; None where nothing is left of it."""
