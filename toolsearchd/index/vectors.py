@@ -28,6 +28,24 @@ class Cosines(NamedTuple):
     servers: Floats
 
 
+class _Tools(NamedTuple):
+    """By position."""
+
+    whole: npt.NDArray[np.int8]
+    lengths: Floats  # 1 over each
+    beginnings: Floats  # the first dimensions
+    lengths_of_beginnings: Floats
+
+
+class _Servers(NamedTuple):
+    """Tools whose servers have one name share one."""
+
+    rows: npt.NDArray[np.intp]  # by position
+    sums: Floats  # by row: of its tools' vectors
+    lengths: Floats
+    is_made: npt.NDArray[np.bool_]  # each sum at its first use
+
+
 class WordVectors:
     """Of the word table. Vectors are of whole numbers up to 127, so that float32 sums them exactly."""
 
@@ -36,33 +54,28 @@ class WordVectors:
         self._table = table
 
     @cached_property
-    def _beginnings(self) -> tuple[Floats, Floats]:
-        """By position: the first dimensions of its vector, and 1 over their length."""
-        found = vectors_of(self._scope.index.sketches)[self._scope.docs, :BEGINNING].astype(np.float32)
-        return found, _inverse_lengths(found)
-
-    def _whole(self, positions: npt.NDArray[np.integer]) -> tuple[Floats, Floats]:
-        found = vectors_of(self._scope.index.sketches[self._scope.docs.take(positions)]).astype(np.float32)
-        return found, _inverse_lengths(found)
+    def _tools(self) -> _Tools:
+        whole = vectors_of(self._scope.index.sketches)[self._scope.docs]
+        beginnings = whole[:, :BEGINNING].astype(np.float32)
+        return _Tools(whole, _over_lengths(whole), beginnings, _over_lengths(beginnings))
 
     @cached_property
-    def _servers(self) -> tuple[npt.NDArray[np.intp], Floats, Floats, npt.NDArray[np.bool_]]:
-        """By position, the row of its server; by row, the sum of its tools' vectors, 1 over its length, and
-        whether it was made yet. Tools whose servers have one name share one."""
+    def _servers(self) -> _Servers:
         words = heads_of(self._scope.index.sketches[self._scope.docs])[:, 1:][:, SERVER_SLOTS]
         numbers: npt.NDArray[np.uint64] = (words.astype(np.uint64) * _ODD).sum(axis=1, dtype=np.uint64)
         several, rows = np.unique(numbers, return_inverse=True)
-        sums = np.zeros((len(several), self._table.dimensions), np.float32)
-        return rows, sums, np.ones(len(several), np.float32), np.zeros(len(several), np.bool_)
+        count = len(several)
+        sums = np.zeros((count, self._table.dimensions), np.float32)
+        return _Servers(rows, sums, np.ones(count, np.float32), np.zeros(count, np.bool_))
 
     def _sum_up(self, row: int) -> None:
         """Of vectors of length 1; as whole numbers, so that a product with another is exact."""
-        rows, sums, inverse, is_made = self._servers
-        vectors, inverse_lengths = self._whole(np.flatnonzero(rows == row))
-        total = (vectors.astype(np.float64) * inverse_lengths[:, None]).sum(axis=0)
-        sums[row] = np.round(total * (_WHOLE / max(float(np.abs(total).max()), 1e-9)))
-        inverse[row] = _inverse_lengths(sums[row : row + 1])[0]
-        is_made[row] = True
+        servers, its = self._servers, np.flatnonzero(self._servers.rows == row)
+        lengths = self._tools.lengths.take(its)[:, None]
+        total = (self._tools.whole.take(its, axis=0) * lengths.astype(np.float64)).sum(axis=0)
+        servers.sums[row] = np.round(total * (_WHOLE / max(float(np.abs(total).max()), 1e-9)))
+        servers.lengths[row] = _over_lengths(servers.sums[row : row + 1])[0]
+        servers.is_made[row] = True
 
     def vector(self, plan: QueryPlan) -> Vector | None:
         """The query's, of whole numbers; None where no word of it has a row."""
@@ -71,23 +84,23 @@ class WordVectors:
 
     def nearest(self, vector: Vector, limit: int) -> list[int]:
         """Positions of tools that may be near, by the first dimensions, in which most of a vector is."""
-        vectors, inverse = self._beginnings
-        return best(vectors @ vector[:BEGINNING] * inverse, limit)
+        tools = self._tools
+        return best(tools.beginnings @ vector[:BEGINNING] * tools.lengths_of_beginnings, limit)
 
     def of(self, vector: Vector, positions: Positions) -> Cosines:
-        rows, sums, inverse, is_made = self._servers
-        its = rows.take(positions)
-        for row in set(its[~is_made.take(its)].tolist()):
+        tools, servers = self._tools, self._servers
+        rows = servers.rows.take(positions)
+        for row in set(rows[~servers.is_made.take(rows)].tolist()):
             self._sum_up(row)
-        tools, lengths = self._whole(positions)
         length = 1 / np.sqrt(vector @ vector)
+        its = tools.whole.take(positions, axis=0).astype(np.float32)
         return Cosines(
-            tools @ vector * (lengths * length),
-            sums.take(its, axis=0) @ vector * (inverse.take(its) * length),
+            its @ vector * (tools.lengths.take(positions) * length),
+            servers.sums.take(rows, axis=0) @ vector * (servers.lengths.take(rows) * length),
         )
 
 
-def _inverse_lengths(vectors: Floats) -> Floats:
-    lengths: Floats = np.sqrt(np.maximum(np.einsum("ij,ij->i", vectors, vectors), 1))
-    found: Floats = np.float32(1) / lengths
+def _over_lengths(vectors: npt.NDArray[np.number]) -> Floats:
+    exact = vectors.astype(np.float32)
+    found: Floats = 1 / np.sqrt(np.maximum(np.einsum("ij,ij->i", exact, exact), np.float32(1)))
     return found
