@@ -46,6 +46,7 @@ def names(text: str) -> object:
 @row(
     "a name that is meant",
     LIMITS.frame_bytes,
+    "catalog/meaning.py",
     "catalog/snapshot.py",
     "disclosure/names.py",
     "index/postings.py",

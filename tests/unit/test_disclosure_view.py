@@ -232,6 +232,16 @@ NEAR = source("my-server", {"get-data": "Get data", "list.items": "List items"})
         "my-server__get_data",
         "my_server:get_data",
         "my_server_get_data",
+        "mcp_my_server_get_data",
+        "mcp_my-server_get-data",
+        "mcp-my-server-get-data",
+        "mcp.my.server.get.data",
+        "my-server.get-data",
+        "functions/get_data",
+        "tools/getData",
+        "tools:my_server/get_data",
+        "default_api.functions.get_data",
+        "Functions.default_api:mcp_my_server_get_data",
         "functions.mcp__my-server__get-data",
         "functions.get_data",
         "default_api.mcp__my_server__get_data",
@@ -265,11 +275,13 @@ def test_a_servers_name_is_not_taken_for_anothers():
             seen.resolve_call(name)
 
 
-def test_near_names_of_a_large_catalog_are_found_by_their_words():
+def test_near_names_of_a_large_catalog():
     many = source("many", {f"do_thing_{number}": f"Does thing {number}" for number in range(2100)})
-    seen = view(NEAR, many)
+    seen = view(NEAR, many, source("users", {"get-user-profile": "x"}))
     assert seen.resolve_call("getData").name == "get-data"
     assert seen.resolve_call("do-thing-77").name == "do_thing_77"
+    assert seen.resolve_call("getuserprofile").name == "get-user-profile"
+    assert seen.resolve_call("mcp_users_getuserprofile").name == "get-user-profile"
 
 
 def test_tools_that_meet_in_one_reference_name():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from array import array
 from bisect import bisect_left
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -11,6 +12,7 @@ import msgspec
 import numpy as np
 from pyroaring import BitMap
 
+from toolsearchd.catalog.meaning import folds_of
 from toolsearchd.catalog.model import Definition, Source, Tool
 from toolsearchd.catalog.naming import mcp_name, public_name
 from toolsearchd.catalog.snapshot import Snapshot, document_digest
@@ -61,6 +63,7 @@ class SnapshotCompile:
         self._gone = BitMap()
         self._tools: list[Tool | None] = []
         self._digests: list[str] = []
+        self._folds = array("q")  # two a doc id
         self._by_public: dict[str, int] = {}
         self._docs_of: dict[str, BitMap] = {}
         self._catalog_order: list[int] = []
@@ -71,6 +74,7 @@ class SnapshotCompile:
         """Small steps that find out what changed. Afterwards `missing` is filled."""
         previous = self._previous
         self._tools, self._digests = list(previous.tools), list(previous.digests)
+        self._folds.frombytes(previous.folds.tobytes())
         yield
         self._by_public = dict(previous.by_public)
         yield
@@ -153,6 +157,7 @@ class SnapshotCompile:
             docs_of=self._docs_of,
             catalog_order=np.asarray(self._catalog_order, dtype=np.int32),
             name_order=name_order,
+            folds=np.frombuffer(self._folds, np.int64).reshape(-1, 2),
             indexes=indexes,
             analyzers=dict(self._analyzers),
         )
@@ -190,9 +195,9 @@ class SnapshotCompile:
                 if holder is not None and holder != doc and holder not in self._gone:
                     continue  # two pairs whose digests agree as well: the first keeps the name
                 doc = len(self._tools)
-                self._tools.append(
-                    Tool(definition=definition, server=source.name, public_name=public, kind=source.kind)
-                )
+                tool = Tool(definition=definition, server=source.name, public_name=public, kind=source.kind)
+                self._tools.append(tool)
+                self._folds.extend(folds_of(tool))
                 self._digests.append(digest)
                 self._by_public[public] = doc
                 self._new.append((doc, digest, source, definition))
@@ -259,6 +264,7 @@ class SnapshotCompile:
         yield True
         for name, index in indexes.items():
             indexes[name] = yield from compacted(index, renumbered)
+        self._folds = array("q", np.frombuffer(self._folds, np.int64).reshape(-1, 2)[alive].tobytes())
         self._tools = [tool for tool in self._tools if tool is not None]
         self._digests = [digest for digest in self._digests if digest]
         yield True

@@ -19,8 +19,6 @@ DOOR_CHARS = 40  # clients put a prefix of their own before it, and some cap the
 DIGEST_CHARS = 10  # 40 bits
 PREFIX = "mcp__"
 
-_PARTED = re.compile(r"__|[/:]")
-_PARTING = re.compile(r"__|[/:.]")  # between a server and its tool
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 _UNSAFE_IN_MCP = re.compile(r"[^A-Za-z0-9_]")
 _LOOKS_DIGESTED = re.compile(rf"_[0-9a-f]{{{DIGEST_CHARS}}}\Z")
@@ -64,34 +62,6 @@ def keeps(tool: str, include: Sequence[str] | None, exclude: Sequence[str] = ())
     if include is not None:
         return any(matches_glob(tool, pattern) for pattern in include)
     return not any(matches_glob(tool, pattern) for pattern in exclude)
-
-
-_WRAPPERS = ("functions.", "functions:", "default_api.", "default_api:", "tools.")
-"""What models write before a name: the namespaces in which their providers show tools."""
-
-Form = tuple[str, str]
-
-
-def folded(name: str) -> str:
-    """Letters and digits alone, in one case: `get-data`, `get_data`, `get.data` and `getData` are one."""
-    return "".join(filter(str.isalnum, name.casefold()))
-
-
-def unwrapped(name: str) -> str:
-    """Without the namespace that a model wrote before it."""
-    name = name.strip()
-    low = name.lower()
-    return next((name[len(wrapper) :] for wrapper in _WRAPPERS if low.startswith(wrapper)), name)
-
-
-def near_forms(name: str) -> set[Form]:
-    """What a name may mean, folded: (server, tool) where the two may be parted, ("", tool) for the whole."""
-    bare = unwrapped(name)
-    rest = bare[len(PREFIX) :] if bare[: len(PREFIX)].lower() == PREFIX else bare
-    forms = set() if _PARTED.search(rest) else {("", folded(bare)), ("", folded(rest))}
-    for mark in _PARTING.finditer(rest):
-        forms.add((folded(rest[: mark.start()]), folded(rest[mark.end() :])))
-    return {(server, tool) for server, tool in forms if tool}
 
 
 def near_names(name: str, candidates: Iterable[str], n: int = 3) -> list[str]:

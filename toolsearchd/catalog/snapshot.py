@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 from pyroaring import BitMap
 
-from toolsearchd.catalog.definition import NAME_CHARS
+from toolsearchd.catalog.meaning import Folds, meant
 from toolsearchd.catalog.model import Source, Tool
-from toolsearchd.catalog.naming import near_names, public_name
+from toolsearchd.catalog.naming import near_names
 from toolsearchd.index.analyzer import Analyzer
 from toolsearchd.index.lexicon import Lexicon
 from toolsearchd.index.postings import Index, bitmap
@@ -24,7 +24,6 @@ from toolsearchd.index.ranking import Ranking
 from toolsearchd.index.searcher import Searcher
 
 Ids = npt.NDArray[np.int32]
-_SERVER_CHARS = 512  # of a name that came, in which a server's name may end
 
 
 class Snapshot:
@@ -36,6 +35,7 @@ class Snapshot:
         "catalog_order",
         "digests",
         "docs_of",
+        "folds",
         "generation",
         "indexes",
         "live",
@@ -56,6 +56,7 @@ class Snapshot:
         docs_of: Mapping[str, BitMap],
         catalog_order: Ids,
         name_order: Ids,
+        folds: Folds,
         indexes: Mapping[str, Index],
         analyzers: Mapping[str, Analyzer],
     ) -> None:
@@ -67,6 +68,7 @@ class Snapshot:
         self.docs_of = docs_of  # source name → doc ids
         self.catalog_order = catalog_order  # live doc ids, config order, then the server's own
         self.name_order = name_order  # live doc ids by public name
+        self.folds = folds  # by doc id: hashes of the names in near form
         self.indexes = indexes  # by analyzer name
         self.analyzers = analyzers
         self.live = bitmap(catalog_order)
@@ -85,6 +87,7 @@ class Snapshot:
             docs_of={},
             catalog_order=nothing,
             name_order=nothing,
+            folds=np.zeros((0, 2), np.int64),
             indexes={},
             analyzers={},
         )
@@ -115,6 +118,7 @@ class Snapshot:
             docs_of=self.docs_of,
             catalog_order=self.catalog_order,
             name_order=self.name_order,
+            folds=self.folds,
             indexes=indexes,
             analyzers=analyzers,
         )
@@ -142,30 +146,14 @@ class Snapshot:
         doc = self.by_public.get(name)
         return doc if doc is not None and doc in mask else None
 
-    def resolve(self, name: str, mask: BitMap) -> int | None:
-        """The one tool of the mask that `name` means, in any of the forms a person or a model writes.
+    def meant(self, name: str, mask: BitMap) -> list[int]:
+        """Doc ids of the mask's tools that `name` may mean, in any form a person or a model writes."""
+        return meant(self, name, mask)
 
-        Public name in any case, `server/tool`, `server:tool`, `mcp_<server>_<tool>`, or a bare tool name that
-        exactly one tool of the mask bears.
-        """
-        name = name.strip()
-        found = self.exact(name, mask)
-        if found is not None:
-            return found
-        index = next(iter(self.indexes.values()), None)
-        if index is None or not 0 < len(name) <= _SERVER_CHARS + NAME_CHARS:
-            return None
-        readings = [index.named(name.lower()) if self.indexes.get("default") is index else ()]
-        readings += [self._pair(name[:at], name[at + 1 :]) for at in self._ends_of_servers(name)]
-        if name.lower().startswith("mcp_"):
-            readings.append(self._single_underscores(name[4:]))
-        readings.append(index.bearing(name.lower()))
-        for docs in readings:
-            granted = [doc for doc in docs if doc in mask]
-            if len(granted) == 1:
-                return granted[0]
-        exact_case = [doc for doc in readings[-1] if doc in mask and self._tool(doc).name == name]
-        return exact_case[0] if len(exact_case) == 1 else None
+    def resolve(self, name: str, mask: BitMap) -> int | None:
+        """The one tool of the mask that `name` means; None where none or several fit."""
+        found = meant(self, name, mask)
+        return found[0] if len(found) == 1 else None
 
     def near(self, name: str, mask: BitMap, n: int = 3) -> list[str]:
         """Up to `n` public names of the mask that `name` may have meant."""
@@ -189,25 +177,6 @@ class Snapshot:
         tool = self.tools[doc]
         assert tool is not None
         return tool
-
-    def _ends_of_servers(self, name: str) -> Iterator[int]:
-        """Where `server/tool` or `server:tool` may be parted; longer names of servers are not looked for."""
-        for at, character in enumerate(name[:_SERVER_CHARS]):
-            if character in "/:" and name[:at] in self.docs_of:
-                yield at
-
-    def _pair(self, server: str, tool: str) -> tuple[int, ...]:
-        doc = self.by_public.get(public_name(server, tool))
-        return () if doc is None else (doc,)
-
-    def _single_underscores(self, rest: str) -> tuple[int, ...]:
-        """The readings of `<server>_<tool>` where both may hold underscores themselves."""
-        found: list[int] = []
-        for source in self.sources:
-            for server in {source.name, source.name.replace("-", "_").replace(".", "_")}:
-                if rest.startswith(f"{server}_"):
-                    found.extend(self._pair(source.name, rest[len(server) + 1 :]))
-        return tuple(dict.fromkeys(found))
 
 
 def document_digest(source: Source, definition_digest: str, aliases: tuple[str, ...]) -> str:

@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 from pyroaring import BitMap
 
+from toolsearchd.catalog.meaning import Folds, folds_of
 from toolsearchd.catalog.model import Source, Tool
 from toolsearchd.catalog.snapshot import Ids, Snapshot
 from toolsearchd.index.stored import SECTIONS, dump_index, load_index
@@ -109,9 +110,16 @@ def _load(sections: Iterator[bytes], analysed_bytes: int) -> Snapshot:
         },
         catalog_order=np.frombuffer(docs.catalog_order, np.int32),
         name_order=np.frombuffer(docs.name_order, np.int32),
+        folds=_folds(tools),
         indexes=indexes,
         analyzers={},
     )
+
+
+def _folds(tools: Sequence[Tool | None]) -> Folds:
+    """Made anew: hashes of text are another process's."""
+    pairs = [(0, 0) if tool is None else folds_of(tool) for tool in tools]
+    return np.array(pairs, np.int64).reshape(-1, 2)
 
 
 def _tools(

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from toolsearchd.catalog.grant import Grant
 from toolsearchd.catalog.model import Tool
-from toolsearchd.catalog.naming import Form, folded, near_forms, near_names, unwrapped
+from toolsearchd.catalog.naming import near_names
 from toolsearchd.catalog.snapshot import Snapshot
 from toolsearchd.index.ranking import DEFAULT
 from toolsearchd.index.searcher import Searcher
@@ -18,14 +18,8 @@ Keepers = Callable[[Iterable[tuple[str, Tool]]], Mapping[str, Tool]]
 
 LONGEST_NAME = 256  # of a name that came, as far as near ones are looked for
 _NEAR_CANDIDATES = 12  # spelling is compared for so many: half a millisecond
-_FOLDED = 2_000  # of a larger catalog near forms are looked for among what search finds
 _SCANNED = 100  # of a catalog up to this size all names are compared, if search finds none
 _WORDS = re.compile(r"[^\W_]+")
-
-
-def _forms_of(tool: Tool) -> tuple[Form, Form, Form]:
-    server, name = folded(tool.server), folded(tool.name)
-    return (server, name), ("", name), ("", server + name)
 
 
 class Names:
@@ -52,21 +46,11 @@ class Names:
         """The doc id that a person or a model means; in an exact dialect, the exact name only."""
         if self._keepers is not None:
             return self._docs.get(name)
-        found = self._snapshot.resolve(unwrapped(name), self.mask)
-        if found is None:
-            fitting = self.fitting(name)
-            found = fitting[0] if len(fitting) == 1 else None
-        return found
+        return self._snapshot.resolve(name, self.mask)
 
     def fitting(self, name: str) -> list[int]:
-        """The doc ids that a name in near form may mean: case, `-`, `_` and `.` are taken as one."""
-        if not 0 < len(name) <= LONGEST_NAME:
-            return []
-        if len(self.mask) <= _FOLDED:
-            return sorted({doc for form in near_forms(name) for doc in self._forms.get(form, ())})
-        forms, tools = near_forms(name), self._snapshot.tools
-        docs = self._found_by_words(unwrapped(name), _NEAR_CANDIDATES)
-        return sorted(doc for doc in docs if (tool := tools[doc]) and not forms.isdisjoint(_forms_of(tool)))
+        """The doc ids that a name may mean where it is not exactly one tool's."""
+        return self._snapshot.meant(name, self.mask)
 
     def near(self, name: str, n: int = 3) -> list[str]:
         """Up to `n` names shown here that `name` may have meant.
@@ -85,16 +69,6 @@ class Names:
         words = " ".join(_WORDS.findall(name.removeprefix("mcp_")))
         found = self._searcher.search(words, most)
         return [hit.doc for hit in (*found.matches, *found.near)]
-
-    @cached_property
-    def _forms(self) -> dict[Form, list[int]]:
-        """What each tool may be called in near form → its doc id, and those of others."""
-        found: dict[Form, list[int]] = {}
-        for doc in self.mask:
-            tool = self._snapshot.tools[doc]
-            for form in _forms_of(tool) if tool is not None else ():
-                found.setdefault(form, []).append(doc)
-        return found
 
     @cached_property
     def _searcher(self) -> Searcher:
