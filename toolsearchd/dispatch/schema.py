@@ -19,8 +19,8 @@ from toolsearchd.dispatch.schema_words import (
     STORES,
     fold_nullable,
     fold_old_words,
-    why_nothing_fits,
 )
+from toolsearchd.dispatch.takes import why_nothing_fits
 from toolsearchd.errors import Code
 from toolsearchd.limits import Limits
 
@@ -174,7 +174,7 @@ class _Reader:
         for node in nodes:
             fold_nullable(node)
             fold_old_words(node, dialect)
-        if why := why_nothing_fits(self._root, nodes):
+        if why := why_nothing_fits(self._root, self._targets, dialect):
             raise _Fault(why)
         widest = (_longest(nodes, "required"), _longest(nodes, "enum"))
         schema = Schema(
