@@ -15,6 +15,8 @@ A, B = {"type": "string"}, {"type": "integer"}
 
 
 LIST = {"type": "array", "items": A}
+OLD, NEW = {"minimum": 0, "exclusiveMinimum": True}, {"exclusiveMinimum": 0}
+DEEP = {"allOf": [{"allOf": [{"properties": {"b": B}, "required": ["b"]}]}]}
 
 
 def objects(properties=None, **more):
@@ -76,6 +78,86 @@ def test_what_is_well_is_the_same_object(schema):
             objects({"a": A}) | {"$defs": {"X": objects({"a": A})}},
         ),
         ({"$ref": "#/nowhere"}, objects({})),
+        (objects({"a": []}), objects({"a": {}})),
+        (objects({"a": objects({"b": []})}), objects({"a": objects({"b": {}})})),
+        (objects({"a": None, "b": "string"}), objects({"a": {}, "b": {}})),
+        (objects({"l": {"type": "array", "items": []}}), objects({"l": {"type": "array", "items": {}}})),
+        (objects({"l": {"anyOf": [[], A]}}), objects({"l": {"anyOf": [{}, A]}})),
+        (objects({"l": A | {"anyOf": []}}), objects({"l": A})),
+        (objects(additionalProperties=[]), objects(additionalProperties={})),
+        (
+            objects({"a": {"type": ["array", "null"]}}),
+            objects({"a": {"type": ["array", "null"], "items": {}}}),
+        ),
+        (
+            objects({"a": {"type": "array", "items": [objects([]), OLD]}}),
+            objects({"a": {"type": "array", "prefixItems": [objects({}), NEW], "items": {}}}),
+        ),
+        (
+            objects({"a": {"type": "array", "items": [A], "additionalItems": False}}),
+            objects({"a": {"type": "array", "prefixItems": [A], "items": False}}),
+        ),
+        (
+            objects(dependencies={"a": {"properties": {"b": OLD}}, "c": [], "d": ["e"]}),
+            objects(dependencies={"a": {"properties": {"b": NEW}}, "c": [], "d": ["e"]}),
+        ),
+        (
+            objects({"a": {"additionalItems": OLD, "unevaluatedProperties": OLD}}),
+            objects({"a": {"additionalItems": NEW, "unevaluatedProperties": NEW}}),
+        ),
+        (
+            {"allOf": [{"allOf": [wanting("a", a=A)]}, {"$ref": "#/$defs/X"}], "$defs": {"X": DEEP}},
+            objects({"a": A, "b": B}, required=["a", "b"]) | {"$defs": {"X": DEEP}},
+        ),
+        (
+            {"anyOf": [{"allOf": [wanting("k", "a", k=A, a=A)]}, wanting("k", "b", k=A, b=B)]},
+            objects({"k": A, "a": A, "b": B}, required=["k"], description="Give a, or b."),
+        ),
+        (
+            {"allOf": [{"oneOf": [wanting("a", a=A), wanting("b", b=B)]}]},
+            objects({"a": A, "b": B}, description="Give a, or b."),
+        ),
+        ({"anyOf": [{"type": "null"}, wanting("a", a=A)]}, objects({"a": A}, required=["a"])),
+        (
+            objects(
+                {"k": A}, **{"if": wanting("k"), "then": wanting("a", a=A), "else": {"properties": {"b": B}}}
+            ),
+            objects({"k": A, "a": A, "b": B}),
+        ),
+        (
+            {
+                "$ref": "#/$defs/X",
+                "properties": {"b": B},
+                "required": ["b"],
+                "$defs": {"X": wanting("a", a=A)},
+            },
+            objects({"b": B, "a": A}, required=["b", "a"]) | {"$defs": {"X": wanting("a", a=A)}},
+        ),
+        *(
+            (
+                {"$ref": f"#/$defs/{text}", "$defs": {name: objects({"a": A})}},
+                objects({"a": A}, **{"$defs": {name: objects({"a": A})}}),
+            )
+            for name, text in (
+                ("x/y", "x~1y"),
+                ("x~y", "x~0y"),
+                ("x y", "x%20y"),
+                ("~1", "~01"),
+                ("p/q r", "p~1q%20r"),
+            )
+        ),
+        (
+            {"$ref": "#X", "$defs": {"n": objects({"a": A}) | {"$anchor": "X"}}},
+            objects({"a": A}) | {"$anchor": "X", "$defs": {"n": objects({"a": A}) | {"$anchor": "X"}}},
+        ),
+        (
+            {
+                "$ref": "#/definitions/n",
+                "definitions": {"n": {"allOf": [{"$ref": "#/definitions/n"}, wanting("a", a=A)]}},
+            },
+            objects({"a": A}, required=["a"])
+            | {"definitions": {"n": {"allOf": [{"$ref": "#/definitions/n"}, wanting("a", a=A)]}}},
+        ),
     ],
 )
 def test_shown(schema, shown):
@@ -106,7 +188,8 @@ KEYS = st.sampled_from(
             "$ref",
             "$defs",
         ),
-        *("exclusiveMinimum", "minimum", "description", "a"),
+        *("exclusiveMinimum", "minimum", "description", "a", "additionalItems", "additionalProperties"),
+        *("prefixItems", "dependencies", "if", "then", "definitions"),
     ]
 )
 SCALARS = st.sampled_from([True, False, None, 0, 3, "object", "array", "string", "#/$defs/a", "#/a"])
@@ -127,6 +210,34 @@ def test_whatever_a_server_writes_is_shown_as_an_object_and_twice_is_once(schema
     assert isinstance(shown.get("required", []), list)
     assert not shown.keys() & {"anyOf", "oneOf", "allOf", "not", "enum", "$ref"}
     assert for_providers(shown) == shown
+    assert list(amiss(shown)) == []
+
+
+def amiss(schema):
+    """What providers refuse, anywhere in it."""
+    if isinstance(schema, bool):
+        return
+    if not isinstance(schema, dict):
+        yield schema
+        return
+    kinds = schema.get("type")
+    if (kinds == "array" or (isinstance(kinds, list) and "array" in kinds)) and not (
+        schema.keys() & {"items", "prefixItems", "$ref"}
+    ):
+        yield "no items"
+    if isinstance(schema.get("exclusiveMinimum"), bool):
+        yield "exclusiveMinimum"
+    for key in ("items", "additionalItems", "additionalProperties", "not", "if", "then"):
+        yield from amiss(schema.get(key, True))
+    for key in ("anyOf", "oneOf", "allOf", "prefixItems"):
+        if isinstance(schema.get(key), list):
+            for part in schema[key]:
+                yield from amiss(part)
+    for key in ("properties", "$defs", "definitions"):
+        for part in schema.get(key, {}).values():
+            yield from amiss(part)
+    for part in schema.get("dependencies", {}).values():
+        yield from () if isinstance(part, list) else amiss(part)
 
 
 @pytest.mark.parametrize(
@@ -172,6 +283,8 @@ def test_a_schema_that_nothing_fits_says_so_and_judges_nothing(schema, reason):
         ({"properties": {"a": {"minimum": 0, "exclusiveMinimum": True}}}, {"a": 1}, {"a": 0}),
         ({"properties": {"a": {"minimum": 0, "exclusiveMinimum": False}}}, {"a": 0}, {"a": -1}),
         ({"properties": [], "required": ["b"]}, {"b": 1}, {}),
+        ({"properties": {"a": []}, "required": ["b"]}, {"a": 1, "b": 1}, {"a": 1}),
+        ({"properties": {"a": {"items": [], "type": "array"}}}, {"a": [1]}, {"a": 1}),
         ({"properties": {"a": {"type": ["string", "null"], "enum": ["x", None]}}}, {"a": None}, {"a": "y"}),
         ({"properties": {"a": {"type": "integer", "enum": ["1", 2]}}}, {"a": 2}, {"a": 3}),
         ({"anyOf": [{"required": ["a"]}, {"required": ["b"]}]}, {"b": 1}, {"c": 1}),

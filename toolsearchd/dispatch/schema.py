@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
-from urllib.parse import unquote
 
 import msgspec
 
+from toolsearchd.catalog.pointers import value_at
 from toolsearchd.dispatch.schema_words import (
     CHILD_MAPS,
     STORES,
@@ -252,7 +252,7 @@ class _Reader:
             if reference == "#":
                 found: Any = self._root
             elif reference.startswith("#/"):
-                found = _at(self._root, reference[2:])
+                found = value_at(self._root, reference[2:])
             else:
                 found = self._anchors.get(reference[1:])
             if not isinstance(found, dict | bool):
@@ -301,20 +301,6 @@ class _Reader:
 
 def _longest(nodes: list[dict[str, Any]], key: str) -> int:
     return max((len(_listed(node.get(key))) for node in nodes), default=0)
-
-
-def _at(root: Any, pointer: str) -> Any:
-    """What a JSON pointer (RFC 6901, percent-decoded, without its first `/`) leads to, or None."""
-    value = root
-    for part in unquote(pointer).split("/"):
-        key = part.replace("~1", "/").replace("~0", "~")
-        if isinstance(value, dict) and key in value:
-            value = value[key]
-        elif isinstance(value, list) and key.isascii() and key.isdigit() and int(key[:9]) < len(value):
-            value = value[int(key[:9])]
-        else:
-            return None
-    return value
 
 
 def _is_costly(node: dict[str, Any]) -> bool:

@@ -10,9 +10,13 @@ STORES = ("$defs", "definitions")
 
 def fold_old_words(node: dict[str, Any], dialect: str) -> None:
     """Draft 4's exclusive bounds where no draft 4 is named, and PHP's empty maps; in place."""
-    for key in CHILD_MAPS:
+    for key in (*CHILD_MAPS, "items", "additionalProperties"):
         if node.get(key) == []:
             node[key] = {}
+    for key in CHILD_MAPS:
+        below = node.get(key)
+        if isinstance(below, dict):
+            below |= {name: {} for name, value in below.items() if value == []}
     if dialect == "draft-04":
         return
     for key, limit in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
