@@ -331,6 +331,21 @@ def test_a_tool_that_changes_under_its_prompt(changing):
     assert call.result()["error"]["code"] == "TOOL_CHANGED"
 
 
+def test_where_validation_is_off_an_approval_is_of_the_arguments_as_they_came(tmp_path):
+    config = {"approval": {"wait_s": 30, "rules": [{"server": "lax", "then": "ask"}]}}
+    lax = zoo("steady") | {"env": {"ANOTHER": "1"}, "validate": False, "unvalidatable": "refuse"}
+    with started(tmp_path, config, lax=lax) as daemon:
+        call = Calling(
+            daemon, {"name": "mcp__lax__echo", "arguments": {"text": "so", "n": ["1"], "none": None}}
+        )
+        (prompt,) = daemon.pending()
+        assert json.loads(prompt["arguments"]) == {"text": "so", "n": ["1"], "none": None}
+        assert daemon.approve(prompt)["state"] == "approved"
+        assert text_of(call.result()) == "so"
+        (odd,) = Calling(daemon, {"name": ECHO, "arguments": {"text": ["so"]}}).results()
+        assert odd["error"]["code"] == "INVALID_ARGUMENTS"  # the other server's schemas judge
+
+
 def test_too_many_prompts_of_one_session(tmp_path):
     config = {"limits": {"pending_approvals": 2}}
     with started(tmp_path, config) as daemon:

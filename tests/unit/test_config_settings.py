@@ -159,7 +159,7 @@ servers:
   a: {command: x, args: [1, b], env: {A: "${B}"}, timeout: 5, connect_timeout: 6, idle_timeout: 7, pins: [p],
       tools: {include: [], exclude: ["x*"]}, supports_parallel_tool_calls: true, max_concurrency: 2,
       sharing: per-session, start: lazy, trust: untrusted, approval: ask, pass_env: [Z],
-      unvalidatable: refuse, protocol: auto, enabled: false}
+      validate: false, unvalidatable: refuse, protocol: auto, enabled: false}
   b: {url: "https://h/mcp", headers: {X: "${Y}"}, type: sse}
 environment: {file: ~/e, pass: [A]}
 profiles:

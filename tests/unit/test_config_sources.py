@@ -337,6 +337,14 @@ def test_a_clients_rules_move_with_it():
     assert "/own/settings.json" in FORMATS["claude-code"].rule_paths(homes)
 
 
+def test_a_clients_own_validate_is_taken_where_it_is_ours():
+    said = {"a": False, "b": True, "c": "strict", "d": {"schema": "x"}}
+    entries = {name: {"command": name, "validate": word} for name, word in said.items()}
+    found = parse("cursor", json.dumps({"mcpServers": entries}))
+    assert [spec.validate for spec in found.servers] == [False, True, True, True]
+    assert [problem.path for problem in found.problems] == [f"mcpServers.{name}.validate" for name in "cd"]
+
+
 @pytest.mark.parametrize("section", ["servers", "mcp_servers", "context_servers", "mcp"])
 def test_servers_under_another_clients_section_are_named(section):
     parsed = parse("cursor", json.dumps({section: {"time": {"command": "time-mcp"}}}))

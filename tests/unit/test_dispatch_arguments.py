@@ -36,6 +36,19 @@ def test_what_fits_passes():
     assert prepare(tool(ISSUE), {"title": "x"}, limits=LIMITS) == {"title": "x"}
 
 
+@pytest.mark.parametrize("given", [{}, {"title": 5}, {"titel": "x"}, {"labels": "a"}, {"title": None}])
+@pytest.mark.parametrize("schema", [ISSUE, {"type": "string"}, {"$ref": "https://elsewhere/"}, 7])
+def test_where_validation_is_off_arguments_go_out_as_they_came(given, schema):
+    """Whatever the schema is, and whatever is to become of what it can't judge."""
+    sent = prepare(tool(schema), given, limits=LIMITS, validates=False, unvalidatable="refuse")
+    assert sent is given
+
+
+def test_where_validation_is_off_they_are_json_still():
+    error = refused(ISSUE, {"title": float("nan")}, validates=False)
+    assert (error.code, error.fields["constraint"]) == ("INVALID_ARGUMENTS", "json")
+
+
 def test_a_missing_name_says_which():
     error = refused(ISSUE, {"labels": []})
     assert error.code == "INVALID_ARGUMENTS"

@@ -184,6 +184,7 @@ class Admission:
             called=entry.name,
             rules=caller.rules,
             trusted=tool.kind == "plugin",
+            validates=spec.validate if spec else True,
             unvalidatable=spec.unvalidatable if spec else "forward",
             limits=self._limits,
         )

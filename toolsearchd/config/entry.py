@@ -45,6 +45,7 @@ _OWN_KEYS = (
     "pins",
     "approval",
     "pass_env",
+    "validate",
     "unvalidatable",
     "protocol",
     "breaker",
@@ -168,6 +169,9 @@ class EntryReader:
                 "warning", "trust is neither full nor untrusted; untrusted is in force", name, "trust"
             )
             plain["trust"] = "untrusted"
+        if not self._strict and not isinstance(plain.get("validate", True), bool):
+            self._report("warning", "validate is neither true nor false; it is not read", name, "validate")
+            del plain["validate"]
         spec = self._converted({**plain, "needs": self._needs})
         for key, texts in (("pins", spec.pins), ("pass_env", spec.pass_env)):
             if any(map(_is_odd, texts)):

@@ -24,7 +24,7 @@ from toolsearchd.config.sources import Parsed
 _OWN_FIELDS = (
     *("timeout_s", "connect_timeout_s", "include", "exclude", "supports_parallel_tool_calls"),
     *("max_concurrency", "sharing", "start", "idle_timeout_s", "trust", "pins", "approval", "pass_env"),
-    *("unvalidatable", "protocol", "breaker"),
+    *("validate", "unvalidatable", "protocol", "breaker"),
 )
 _KEYS = {
     "timeout_s": "timeout",

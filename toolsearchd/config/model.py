@@ -82,6 +82,7 @@ class ServerSpec(msgspec.Struct, frozen=True, kw_only=True):
     pins: tuple[str, ...] = ()
     approval: Literal["allow", "ask", "deny", ""] = ""
     pass_env: tuple[str, ...] = ()
+    validate: bool = True  # False: its schemas judge no arguments
     unvalidatable: Literal["forward", "refuse"] = "forward"
     protocol: Literal["auto", "legacy", "2026-07-28"] = "legacy"
     breaker: Literal["lost", "any"] = "lost"  # what keeps further calls away; any: a tool's own errors too

@@ -21,17 +21,22 @@ def prepare(
     called: str = "",
     rules: Rules = RULES,
     trusted: bool = False,
+    validates: bool = True,
     unvalidatable: Literal["forward", "refuse"] = "forward",
     limits: Limits,
 ) -> dict[str, Any]:
     """The arguments to send; those given are not changed. `called`: the tool's name in what is told (empty:
-    its own). `trusted`: the tool is the agent's own.
+    its own). `trusted`: the tool is the agent's own. `validates`: False: they go out as they came, whatever
+    the schema says, if JSON can carry them.
 
     Raises INVALID_ARGUMENTS, and where what can't be validated is to be refused UNVALIDATABLE (the schema is
     the reason) or VALIDATION_BUDGET (schema and arguments together). With the default rules arguments that
     fit are sent as they came; only others are coerced.
     """
     check = Check(definition, limits, called)
+    if not validates:
+        check.refuse_foreign_of_any_size(arguments)
+        return arguments
     try:
         made = rules.fit(check, arguments, trusted=trusted)
         if made is not arguments:  # text may have become a number that nobody takes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, NoReturn
 
 import msgspec
@@ -57,7 +57,10 @@ class Check:
         self._definition = definition
         self._called = called or definition.name
         self._limits = limits
-        self._plan = plan(definition.input_schema, limits)
+
+    @cached_property
+    def _plan(self) -> SchemaPlan:
+        return plan(self._definition.input_schema, self._limits)
 
     def as_they_came(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Within the bounds, and nothing more: the schema is not the judge."""
