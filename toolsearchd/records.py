@@ -77,7 +77,7 @@ class Finding(WireRecord, frozen=True):
     about: str  # a place: a file, a path of the config, a server, server/tool
     message: str
     mend: str
-    kind: str | UnsetType = UNSET  # stable: "hard-to-find", "left-behind", "missing-module", …
+    kind: str  # stable: "hard-to-find", "left-behind", "missing-module", …
     fix: list[str] | UnsetType = UNSET  # words of a `toolsearchctl` that may mend it and can do no harm
     query: str | UnsetType = UNSET  # of a tool that is hard to find: what was searched for,
     before: list[str] | UnsetType = UNSET  # what it found first,

@@ -92,7 +92,7 @@ def admin(world):
         orphans=Silent(),
         limits=Limits(),
         restart_needed=list,
-        oddities=(lambda: [Finding(level="warning", about="fds", message="few", mend="raise")],),
+        oddities=(lambda: [Finding(level="warning", about="fds", message="few", mend="raise", kind="few")],),
     )
 
 

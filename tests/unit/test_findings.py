@@ -1,8 +1,17 @@
 """What doctor says of a server's state and of what is not there around the daemon."""
 
+import ast
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import toolsearchd
 from toolsearchd.config.settings import Settings
 from toolsearchd.daemon.findings import evidence_findings, surroundings_findings
 from toolsearchd.protocol.control_replies import ServerStatus
+from toolsearchd.records import Finding
 
 
 def status(**more):
@@ -50,3 +59,34 @@ def test_no_notify_send(tmp_path):
     units.mkdir(parents=True)
     (units / "toolsearchd.socket").write_text("")
     assert surroundings_findings(Settings(), environ) == []
+
+
+def kinds():
+    """(place, kind) of each finding that the code makes; of a kind that is chosen there, the choices."""
+    for path in sorted(Path(toolsearchd.__file__).parent.rglob("*.py")):
+        tree = ast.parse(path.read_text())
+        calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+        for call in calls:
+            if isinstance(call.func, ast.Name) and call.func.id == "Finding":
+                named = [keyword.value for keyword in call.keywords if keyword.arg == "kind"]
+                yield (
+                    f"{path.name}:{call.lineno}",
+                    ast.literal_eval(named[0])
+                    if (named and isinstance(named[0], ast.Constant))
+                    else (None if named else ""),
+                )
+
+
+def test_each_finding_has_a_kind_that_a_script_can_go_by():
+    found = list(kinds())
+    assert len(found) > 30
+    odd = {
+        place: kind
+        for place, kind in found
+        if kind is not None and not re.fullmatch("[a-z]+(-[a-z]+)*", kind)
+    }
+    assert odd == {}
+    assert sum(kind is None for _, kind in found) <= 3  # chosen beside: by a rule, by why a server is not run
+    for without in ({"level": "info", "about": "a", "message": "b", "mend": "c"},):
+        with pytest.raises(msgspec.ValidationError):
+            msgspec.convert(without, Finding)

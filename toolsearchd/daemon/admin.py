@@ -224,6 +224,7 @@ class Admin:
                 about=problem.path or problem.file,
                 message=f"{problem.place}: {problem.message}",
                 mend=problem.mend or MEND,
+                kind="config",
             )
             for problem in self._watcher.problems
         ]

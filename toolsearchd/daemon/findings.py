@@ -165,6 +165,7 @@ def journal_findings(journal: JournalReply) -> list[Finding]:
                 message=f"the journal can't be written ({journal.error}): calls that need an approval "
                 f"are refused",
                 mend="make room, or mend the directory; it is tried again with the next record",
+                kind="journal-not-written",
             )
         )
     found += [
@@ -173,6 +174,7 @@ def journal_findings(journal: JournalReply) -> list[Finding]:
             about=call.tool or call.call,
             message=f"{_words_of(call)} by an earlier daemon, and its end is not known",
             mend="it may have happened: look at its effect before it is called again; nothing was resent",
+            kind="end-unknown",
         )
         for call in journal.unanswered[-_SHOWN:]
     ]
@@ -183,6 +185,7 @@ def journal_findings(journal: JournalReply) -> list[Finding]:
                 about=about,
                 message=f"{more} more calls were sent by an earlier daemon, and their ends are not known",
                 mend="`toolsearchctl journal --step unanswered --limit 0` has them all",
+                kind="end-unknown",
             )
         )
     if journal.dropped:
@@ -192,6 +195,7 @@ def journal_findings(journal: JournalReply) -> list[Finding]:
                 about=about,
                 message=f"{journal.dropped} records of the journal were dropped",
                 mend="the disk is full or slow; limits.journal_records says how many may wait",
+                kind="journal-dropped",
             )
         )
     return found
@@ -204,6 +208,7 @@ def bug_findings() -> list[Finding]:
             about=what,
             message=f"{what} failed by a bug in the daemon, {times} times; the rest went on",
             mend="please report it, with what the log says where it first happened",
+            kind="bug",
         )
         for what, times in sorted(bugs.items())
     ]
@@ -216,25 +221,27 @@ def _words_of(call: UnansweredCall) -> str:
 
 def _not_started_findings(source: Source, specs: Mapping[str, ServerSpec]) -> list[Finding]:
     """None for a lazy server whose tools are known: it waits for a call, as it is meant to."""
-    level, mend = (
+    level, kind, mend = (
         "warning",
+        "over-limit",
         "set `enabled: false` for others, or raise limits.started_servers and start the daemon again",
     )
     if source.reason.startswith("needs "):
         return []  # the config's own problem says it, with the place
     if source.reason.startswith("kept by "):
         spec = specs.get(source.name)
-        level, mend = "info", (spec.mend if spec is not None else "") or mend
+        level, kind = "info", "kept-by-client"
+        mend = (spec.mend if spec is not None else "") or mend
     elif not source.reason.startswith("limit:"):
         if source.definitions or source.withheld:
             return []
-        level = "info"
+        level, kind = "info", "never-started"
         mend = (
             "none of its tools is known yet, so nothing calls it: "
             f"`toolsearchctl restart {source.name}` starts it once"
         )
     message = f"{source.state}: {source.reason}"
-    return [Finding(level=level, about=source.name, message=message, mend=mend)]
+    return [Finding(level=level, about=source.name, message=message, mend=mend, kind=kind)]
 
 
 def source_findings(source: Source, specs: Mapping[str, ServerSpec]) -> list[Finding]:
@@ -261,6 +268,7 @@ def source_findings(source: Source, specs: Mapping[str, ServerSpec]) -> list[Fin
             about=source.name,
             message=f"tool left out: {reason}",
             mend="the server's author has to mend the definition; its other tools work",
+            kind="tool-left-out",
         )
         for reason in source.rejected
     ]
@@ -270,6 +278,7 @@ def source_findings(source: Source, specs: Mapping[str, ServerSpec]) -> list[Fin
             about=source.name,
             message=f"tool mended: {what}",
             mend="the server's author has to mend the definition; the tool can be called as it is",
+            kind="tool-mended",
         )
         for what in source.mended
     ]
@@ -280,6 +289,7 @@ def source_findings(source: Source, specs: Mapping[str, ServerSpec]) -> list[Fin
                 about=source.name,
                 message=f"{source.truncated} tools left out over the limit",
                 mend="raise limits.tools_per_server, and start the daemon again",
+                kind="too-many-tools",
             )
         )
     found += [
@@ -288,6 +298,7 @@ def source_findings(source: Source, specs: Mapping[str, ServerSpec]) -> list[Fin
             about=f"{source.name}/{definition.name}",
             message=f"arguments are not validated: {definition.unvalidatable}",
             mend="set `unvalidatable: refuse` for the server if that is not acceptable",
+            kind="not-validated",
         )
         for definition in source.definitions
         if definition.unvalidatable

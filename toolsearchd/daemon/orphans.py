@@ -38,6 +38,7 @@ _REFUSED = Finding(
     message="the kernel refuses it: what detaches itself from a server before a look has seen it can't be "
     "told from your other processes",
     mend="the sandbox around the daemon forbids it (prctl 36)",
+    kind="no-subreaper",
 )
 
 

@@ -46,6 +46,7 @@ def changed_limits(started: Limits, wanted: Limits) -> list[Finding]:
             message=f"limits.{name} stays {_shown(before)} until the daemon is started again; the config "
             f"says {_shown(now)}",
             mend="start the daemon again",
+            kind="needs-restart",
         )
         for name, before in msgspec.structs.asdict(started).items()
         if name not in LIVE and (now := getattr(wanted, name)) != before

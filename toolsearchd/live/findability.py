@@ -59,6 +59,7 @@ def _not_indexed(snapshot: Snapshot) -> list[Finding]:
             about=f"{tool.server}/{tool.name}",
             message="no search finds it: its definition could not be read into the index",
             mend="it can be called by its name; the daemon's log says what failed: please report it",
+            kind="not-indexed",
         )
         for doc in missing
         if (tool := snapshot.tools[doc]) is not None

@@ -309,6 +309,7 @@ def profile_findings(profiles: Mapping[str, Profile], servers: Collection[str]) 
                 about=f"profiles.{name}.servers",
                 message=f"there is no server {server[:64]!r}: nothing is granted by it",
                 mend="`toolsearchctl servers` lists those that there are; a glob needs a `*`",
+                kind="unknown-server",
             )
             for server in _unknown_servers(profile, servers)
         ]
@@ -319,6 +320,7 @@ def profile_findings(profiles: Mapping[str, Profile], servers: Collection[str]) 
                     about=f"profiles.{name}.dialect",
                     message=f"no dialect {profile.dialect[:64]!r}: its clients are refused",
                     mend=f"there are {', '.join(sorted(DIALECTS))}",
+                    kind="unknown-dialect",
                 )
             )
     return found

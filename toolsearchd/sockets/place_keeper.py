@@ -58,6 +58,7 @@ class PlaceKeeper:
                 about=about,
                 message=problem,
                 mend="remove what is in the way, or mend owner and mode; it is tried again every second",
+                kind="place-unusable",
             )
             for about, problem in self._problems.items()
         ]

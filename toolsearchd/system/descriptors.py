@@ -48,5 +48,6 @@ def fit(limits: Limits, soft: int) -> tuple[Limits, list[Finding]]:
         f"{limits.sessions}) and {servers} started servers (limits.started_servers says "
         f"{limits.started_servers}) fit",
         mend=f"allow {wanted}: LimitNOFILE= in the unit, or `ulimit -n` before the start",
+        kind="few-descriptors",
     )
     return msgspec.structs.replace(limits, sessions=sessions, started_servers=servers), [finding]

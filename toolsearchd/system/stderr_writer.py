@@ -67,6 +67,7 @@ class StderrWriter:
                 about="stderr",
                 message=f"{self.dropped} lines of the log were dropped: nobody read the daemon's stderr",
                 mend="start the daemon with its stderr in a file or the journal",
+                kind="log-dropped",
             )
         ]
 

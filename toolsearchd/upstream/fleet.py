@@ -143,6 +143,7 @@ class Fleet:
                     message=f"{name} runs with the variables passed on before: what changed is "
                     f"{', '.join(sorted(given ^ wanted))}",
                     mend=f"`toolsearchctl restart {name}`",
+                    kind="old-variables",
                 )
             )
         return found

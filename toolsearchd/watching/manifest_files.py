@@ -45,6 +45,7 @@ class ManifestFiles:
                 about=str(path),
                 message=problem,
                 mend="mend the file; the next session goes by it",
+                kind="manifest",
             )
             for path, problem in self._problems.items()
         ]
