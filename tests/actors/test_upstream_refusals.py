@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import time
 import zlib
 from contextlib import asynccontextmanager
 
@@ -34,10 +35,10 @@ def script():
 
 
 @asynccontextmanager
-async def reached(script):
+async def reached(script, **more):
     with http_server(script) as url:
         transport = "sse" if script.legacy else "http"
-        spec = ServerSpec(name="far", transport=transport, url=url, digest=url)
+        spec = ServerSpec(name="far", transport=transport, url=url, digest=url, **more)
         async with trio.open_nursery() as nursery:
             world = await World(spec, reconnect_delays_s=(5.0,) * 10).start(nursery)
             await world.reach("far", "ready")
@@ -102,11 +103,79 @@ async def test_an_answer_that_says_so_is_sent_again_only_where_the_tool_reads(sc
         assert script.began == 3
 
 
-async def test_a_tools_own_words_about_sessions_are_its_own(script):
+OWN_WORDS = [
+    (7, "no session"),
+    (-32000, "session x not found"),
+    (-32000, "Session 1d4f0c77-2b6e-4a7e-9c07-0a5a7b0b6c1e not found"),
+    (-32001, "browser session has expired"),
+    (-32600, "Unknown session: jupyter-4"),
+    (-32001, "No session with the name build"),
+    (-32000, "your login session is invalid"),
+    (-32603, "Session not found"),
+]
+
+
+@pytest.mark.parametrize(("code", "words"), OWN_WORDS)
+async def test_a_tools_own_words_about_sessions_are_its_own(script, code, words):
+    error = json.dumps({"code": code, "message": words})
     async with reached(script) as world:
-        script.answers = ['{"jsonrpc": "2.0", "id": ID, "error": {"code": 7, "message": "no session"}}']
-        assert await refused("SERVER_ERROR", world.call, "far") == "no session"
+        script.answers = [f'{{"jsonrpc": "2.0", "id": ID, "error": {error}}}']
+        with pytest.raises(ToolsearchdError) as caught:
+            await world.call("far")
+        told = (caught.value.code, caught.value.message, caught.value.fields["server_code"])
+        assert told == ("SERVER_ERROR", words, code)
         assert script.began == 1
+
+
+@pytest.mark.parametrize("code", [-32000, -32001, -32600])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Session not found",
+        "Bad Request: No valid session ID provided",
+        "Invalid or missing session ID",
+        "Unknown session: SESSION",
+        "Session 'SESSION' has been terminated, please re-initialize",
+        "Server not initialized",
+    ],
+)
+async def test_an_answer_about_the_session_itself_ends_it(script, code, words):
+    error = json.dumps({"code": code, "message": words.replace("SESSION", "s1")})
+    async with reached(script) as world:
+        script.answers = [f'{{"jsonrpc": "2.0", "id": ID, "error": {error}}}']
+        await refused("INDETERMINATE", world.call, "far")
+        assert text(await world.call("far", text="next")) == "next"
+        assert script.began == 2
+
+
+async def test_no_answer_ends_a_session_where_there_is_none(script):
+    script.sessions = None
+    async with reached(script) as world:
+        script.answers = [SAYS_SO]
+        assert await refused("SERVER_ERROR", world.call, "far") == "Session expired"
+        assert script.began == 1
+
+
+SPEAKS = {
+    "in an answer": (SAYS_SO, 4),
+    "refused": ((400, rpc_error(-32000, "Session expired"), JSON), 4),
+    "refused, of something else": ((400, b'{"error": "the checkout session 77 is open"}', JSON), 2),
+    "refused, as JSON-RPC": ((400, rpc_error(-32000, "the shop has no session"), JSON), 2),
+}
+
+
+@pytest.mark.parametrize(("answer", "most"), SPEAKS.values(), ids=SPEAKS)
+async def test_a_tool_that_speaks_of_sessions_for_ever_brings_few_new_ones(script, answer, most):
+    async with reached(script) as world:
+        for number in range(6):
+            script.answers = [answer] * 2
+            with pytest.raises(ToolsearchdError) as caught:
+                await world.call("far")
+            script.answers = []
+            assert text(await world.call("far", text=str(number))) == str(number)
+        assert caught.value.code == "SERVER_ERROR"
+        assert "session" in caught.value.message.lower()
+        assert 1 < script.began <= most
 
 
 async def test_a_method_that_is_not_there_ends_no_session(script):
@@ -152,6 +221,80 @@ async def test_a_refusal_in_a_legacy_session_ends_its_call_with_the_status(scrip
         script.answers = []
         await until(lambda: world.status("far")["state"] == "ready")
         assert text(await world.call("far", text="again")) == "again"
+
+
+LATER = {
+    "too often, no time": (429, {}, "SERVER_UNAVAILABLE"),
+    "too often, a time that is none": (429, {"Retry_After": "soon"}, "SERVER_UNAVAILABLE"),
+    "not now, no time": (503, {}, "INDETERMINATE"),
+    "not now, a time that is none": (503, {"Retry_After": "-1"}, "INDETERMINATE"),
+    "not now, in words": (503, {"Content_Type": "text/html"}, "INDETERMINATE"),
+}
+
+
+@pytest.mark.parametrize(("status", "headers", "code"), LATER.values(), ids=LATER)
+async def test_what_may_write_is_sent_again_only_where_the_server_says_when(script, status, headers, code):
+    async with reached(script) as world:
+        script.answers = [(status, b"", headers)]
+        with pytest.raises(ToolsearchdError) as caught:
+            await world.call("far", text="write")
+        assert caught.value.code == code
+        assert caught.value.fields["http_status"] == status
+        assert caught.value.fields.get("outcome_uncertain", False) == (code == "INDETERMINATE")
+        assert script.calls == 1
+        script.answers = [(status, b"", headers)]
+        assert text(await world.call("far", text="read", replays=True)) == "read"
+        assert (script.calls, script.began) == (3, 1)
+
+
+async def test_whoever_waits_for_the_time_holds_no_turn_and_is_woken_at_once(script):
+    async with reached(script, max_concurrency=1) as world:
+        script.answers = [(429, b"", {"Retry_After": "14"})]
+        began = trio.current_time()
+        async with trio.open_nursery() as nursery:
+            stopped = trio.CancelScope()
+
+            async def waiting():
+                with stopped:
+                    await world.call("far", text="waits")
+
+            nursery.start_soon(waiting)
+            await until(lambda: script.calls == 1 and not world.status("far")["in_flight"])
+            assert text(await world.call("far", text="meanwhile")) == "meanwhile"
+            stopped.cancel()
+        script.answers = [(429, b"", {"Retry_After": "14"})]
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(refused, "SERVER_UNAVAILABLE", world.call, "far")
+            await until(lambda: script.calls == 3 and not world.status("far")["in_flight"])
+            world.fleet.apply([])  # the entry is taken out of the config
+        assert script.calls == 3
+        assert trio.current_time() - began < 12
+
+
+@pytest.mark.parametrize("legacy", [False, True])
+@pytest.mark.parametrize("status", [400, 500])
+async def test_a_refusal_whose_body_drips_ends_its_call_soon(script, legacy, status):
+    script.legacy = legacy
+    async with reached(script) as world:
+        assert text(await world.call("far", text="first")) == "first"
+        script.drips = [(status, b"half a")]
+        began = trio.current_time()
+        with pytest.raises(ToolsearchdError) as caught:
+            await world.call("far", text="x", timeout_s=60)
+        assert caught.value.fields["http_status"] == status
+        assert trio.current_time() - began < 20
+        await until(lambda: world.status("far")["state"] == "ready")
+        assert text(await world.call("far", text="again")) == "again"
+
+
+async def test_a_body_behind_a_post_of_a_legacy_session_holds_nothing_up(script):
+    script.legacy = True
+    async with reached(script) as world:
+        script.drips = [(202, b"Acc")] * 2
+        began = trio.current_time()
+        assert text(await world.call("far", text="a")) == "a"
+        assert text(await world.call("far", text="b")) == "b"
+        assert trio.current_time() - began < 20
 
 
 async def test_a_server_that_is_asked_too_often_is_asked_again_when_it_says(script):
@@ -217,6 +360,14 @@ SHAPES = {
     "a body that is a batch of one": lambda body: (JSON, b"[" + body + b"]"),
     "gzip": lambda body: (JSON | {"Content_Encoding": "gzip"}, gzip.compress(body)),
     "deflate": lambda body: (JSON | {"Content_Encoding": "deflate"}, zlib.compress(body)),
+    "packed twice": lambda body: (
+        JSON | {"Content_Encoding": "gzip, DEFLATE"},
+        zlib.compress(gzip.compress(body)),
+    ),
+    "packed, and then not": lambda body: (
+        JSON | {"Content_Encoding": " GZIP, identity"},
+        gzip.compress(body) + b"what stands behind it",
+    ),
     "events in gzip": lambda body: (
         events(body)[0] | {"Content_Encoding": "gzip"},
         gzip.compress(events(in_two(body))[1]),
@@ -232,12 +383,37 @@ async def test_however_an_answer_is_wrapped_it_arrives(script, shape):
         assert text(await world.call("far", text="a, b\nc")) == "a, b\nc"
 
 
-async def test_a_packed_body_that_swells_costs_its_call_only(script):
-    bomb = gzip.compress(b" " * (40 << 20))
+BOMB = gzip.compress(b" " * (40 << 20))
+EMPTY_BOMB = gzip.compress(gzip.compress(b"") + b"\0" * (100 << 20))  # nothing comes of it
+BOMBS = {
+    "once": (BOMB, "gzip", "RESULT_TOO_LARGE"),
+    "capitals": (BOMB, "GZip", "RESULT_TOO_LARGE"),
+    "with identity": (BOMB, "gzip, identity", "RESULT_TOO_LARGE"),
+    "with blanks": (BOMB, " identity ,, gzip ,", "RESULT_TOO_LARGE"),
+    "twice": (gzip.compress(BOMB), "gzip, gzip", "RESULT_TOO_LARGE"),
+    "in two ways": (zlib.compress(BOMB), "gzip ,Deflate", "RESULT_TOO_LARGE"),
+    "to nothing": (EMPTY_BOMB, "gzip, gzip", "BAD_RESULT"),
+    "nine times": (BOMB, ", ".join(["gzip"] * 9), "BAD_RESULT"),
+    "in an unknown way": (BOMB, "gzip, br", "BAD_RESULT"),
+    "not at all": (b"{}" + b" " * 1000, "gzip", "BAD_RESULT"),
+}
+
+
+@pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
+@pytest.mark.parametrize(("body", "coding", "code"), BOMBS.values(), ids=BOMBS)
+async def test_a_packed_body_that_swells_costs_its_call_only(script, body, coding, code, kind):
+    headers = {"Content_Type": kind, "Content_Encoding": coding}
     async with reached(script) as world:
-        script.answers = [(200, bomb, JSON | {"Content_Encoding": "gzip"})]
-        await refused("RESULT_TOO_LARGE", world.call, "far")
+        script.answers = [(200, body, headers)]
+        began = time.thread_time()
+        if kind == "application/json" or code == "BAD_RESULT":
+            await refused(code, world.call, "far")
+        else:
+            with pytest.raises(ToolsearchdError):
+                await world.call("far")
+        assert time.thread_time() - began < 3
         assert text(await world.call("far", text="fine")) == "fine"
+        assert script.began == 1
 
 
 def pages(*cursors):

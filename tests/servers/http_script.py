@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import queue
+import sys
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,10 +16,12 @@ TOOL = {"name": "echo", "description": "Echo.", "inputSchema": {"type": "object"
 class Script:
     """`answers`: what the next calls get, each (status, body, headers) or the text of a JSON-RPC answer with
     ID for its id; then calls are answered. `list_pages`: {cursor as JSON: result}. `reply(body)` shapes every
-    successful body: (headers, bytes)."""
+    successful body: (headers, bytes). `drips`: what the next calls get, each (status, beginning of a body
+    that never ends). `sessions`: None for a server without any."""
 
     def __init__(self):
         self.answers, self.calls, self.sessions = [], 0, itertools.count(1)
+        self.drips, self.ended = [], threading.Event()
         self.list_pages = {"null": {"tools": [TOOL]}}
         self.reply = lambda body: ({"Content-Type": "application/json"}, body)
         self.live = set()  # sessions
@@ -45,6 +48,24 @@ def http_server(script):
                 self.send_header(key.replace("_", "-"), value)
             self.end_headers()
             self.wfile.write(body)
+
+        def is_forgotten(self):
+            has_sessions = not script.legacy and script.sessions is not None
+            return has_sessions and self.headers.get("Mcp-Session-Id") not in script.live
+
+        def drip(self, status, beginning, reply):
+            """The body's beginning, and no more while the server runs; in a legacy session with a success
+            the answer comes all the same."""
+            script.calls += 1
+            self.close_connection = True
+            self.send_response(status)
+            self.send_header("Content-Length", "1000")
+            self.end_headers()
+            self.wfile.write(beginning)
+            self.wfile.flush()
+            if status < 400:
+                script.events.put(json.dumps(reply).encode())
+            script.ended.wait(60)
 
         def do_GET(self):
             if not script.legacy:
@@ -75,15 +96,16 @@ def http_server(script):
             reply = {"jsonrpc": "2.0", "id": message["id"]}
             if method == "initialize":
                 script.began += 1
-                session = f"s{next(script.sessions)}"
-                script.live.add(session)
-                headers["Mcp_Session_Id"] = session
+                if script.sessions is not None:
+                    session = f"s{next(script.sessions)}"
+                    script.live.add(session)
+                    headers["Mcp_Session_Id"] = session
                 reply["result"] = {
                     "protocolVersion": message["params"]["protocolVersion"],
                     "capabilities": {"tools": {}},
                     "serverInfo": {"name": "script", "version": "1"},
                 }
-            elif not script.legacy and self.headers.get("Mcp-Session-Id") not in script.live:
+            elif self.is_forgotten():
                 return self.give(404)
             elif method == "tools/list":
                 cursor = (message.get("params") or {}).get("cursor")
@@ -92,6 +114,10 @@ def http_server(script):
                     reply["error"] = {"code": -32602, "message": "no such cursor"}
                 else:
                     reply["result"] = page
+            elif script.drips:
+                text = message["params"]["arguments"].get("text", "")
+                reply["result"] = {"content": [{"type": "text", "text": text}]}
+                return self.drip(*script.drips.pop(0), reply)
             elif script.answers:
                 script.calls += 1
                 answer = script.answers.pop(0)
@@ -109,13 +135,19 @@ def http_server(script):
             shaped, body = script.reply(json.dumps(reply).encode())
             return self.give(200, body, **headers, **shaped)
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    class Server(ThreadingHTTPServer):
+        def handle_error(self, *where):
+            if not isinstance(sys.exception(), OSError):  # whom it answered has gone
+                super().handle_error(*where)
+
+    server = Server(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_address[1]}/mcp"
     finally:
+        script.ended.set()
         if script.legacy:
             script.events.put(None)
         server.shutdown()

@@ -18,7 +18,7 @@ from toolsearchd.values import find_fault, representable, shown
 TOO_LARGE_CODE = -32_090
 BAD_LINE_CODE = -32_091
 REFUSED_CODE = -32_092  # by HTTP; `data` has `status` and `retry_after_s`
-SESSION_ENDED_CODE = -32_093  # `data` too, where nothing was carried out
+SESSION_ENDED_CODE = -32_093  # … and `grounds`, `server_code`; without a status an answer says so
 _NO_SERVERS_OWN = (REFUSED_CODE, SESSION_ENDED_CODE)  # by them a call is sent again: ours to say
 GIVEN_UP = ""
 _HANDSHAKE = ("initialize", "server/discover")  # their answers are read by the SDK, which takes no odd text

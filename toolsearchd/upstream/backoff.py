@@ -87,6 +87,23 @@ class Breaker:
         self._probing = False
 
 
+class SessionClaims:
+    """How often a server's words alone end a session, in `session_claims_window_s`: each end costs the open
+    calls of all others, and a tool may speak of sessions of its own for ever."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._window_s = limits.session_claims_window_s
+        self._believed: deque[float] = deque(maxlen=limits.session_claims)
+
+    def believes(self, now: float, *, is_plain: bool) -> bool:
+        """`is_plain`: the words can mean nothing else; others are believed once. `now`: monotonic seconds."""
+        recent = [at for at in self._believed if now - at < self._window_s]
+        if len(recent) >= ((self._believed.maxlen or 0) if is_plain else 1):
+            return False
+        self._believed.append(now)
+        return True
+
+
 class ChangeBudget:
     """Of a tool list, `list_changes` changes are taken over within `list_change_window_s`: each costs every
     agent its prompt cache, and a list that flips must not do so for ever."""

@@ -15,7 +15,7 @@ from toolsearchd.config.secret_values import SecretValues
 from toolsearchd.disclosure.gate import clean_error
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
-from toolsearchd.upstream.backoff import Breaker
+from toolsearchd.upstream.backoff import Breaker, SessionClaims
 from toolsearchd.upstream.cleaning import clean_at_once, wait_clean
 from toolsearchd.upstream.elicitation import ElicitedClient, ElicitedClients
 from toolsearchd.upstream.lost import LostError
@@ -71,9 +71,11 @@ class ServerCalls:
         self._secrets = secrets
         self.slots = FairSlots(max_concurrency)
         self.breaker = Breaker(limits)
+        self.claims = SessionClaims(limits)
         self.waiting = ElicitedClients(name, limits.asked_at_once)
         self._own_names = OwnNames()
         self.watched: dict[str, None] = {}  # URIs of resources of whose changes it is to tell
+        self._retired = trio.Event()
         self.in_flight = 0
         self.last_used = 0.0
 
@@ -92,32 +94,38 @@ class ServerCalls:
         """`check` is asked right before each send, after all waiting: what it raises ends the call unsent.
 
         `caller`: whose turn it is where calls wait for the server. `replays`: it may be sent once more where
-        the connection is lost before the answer; what HTTP refused is, be it for the session's end. Raises
-        `ToolsearchdError`: SERVER_UNAVAILABLE provably not sent, INDETERMINATE perhaps done.
+        the connection is lost before the answer; any is where the server's refusal invites it. Raises
+        `ToolsearchdError`: SERVER_UNAVAILABLE provably not carried out, INDETERMINATE perhaps done.
         """
         await self._connected(_WAIT_S)
+
+        async def send(wait_s: float) -> dict[str, Any]:
+            connection = await self._connected(wait_s)
+            self._check_breaker()
+            return await self._send(connection, tool, arguments, timeout_s, on_progress, check, client)
+
+        async def send_again(lost: LostError) -> dict[str, Any]:
+            try:
+                return await send(_REPLAY_WAIT_S)
+            except ToolsearchdError as error:
+                if error.code in _NOT_SENT:  # so what is known is how the first one ended
+                    raise lost from None
+                raise
+
         try:
             async with self.slots.held(caller):
-
-                async def send(wait_s: float) -> dict[str, Any]:
-                    connection = await self._connected(wait_s)
-                    self._check_breaker()
-                    return await self._send(
-                        connection, tool, arguments, timeout_s, on_progress, check, client
-                    )
-
                 try:
                     return self._own_names.note(await send(_WAIT_S))
                 except LostError as lost:
-                    if not (replays or lost.is_refusal) or (lost.wait_s or 0.0) > _REPLAY_WAIT_S:
+                    if not (replays or lost.invites) or lost.wait_s > min(timeout_s, _REPLAY_WAIT_S):
                         raise
-                    await trio.sleep(lost.wait_s or 0.0)
-                    try:
-                        return self._own_names.note(await send(_REPLAY_WAIT_S))
-                    except ToolsearchdError as error:
-                        if error.code in _NOT_SENT:  # so what is known is how the first one ended
-                            raise lost from None
-                        raise
+                    if not lost.wait_s:
+                        return self._own_names.note(await send_again(lost))
+                    delayed = lost
+            with trio.move_on_after(delayed.wait_s):  # without a slot: others may be served meanwhile
+                await self._retired.wait()
+            async with self.slots.held(caller):
+                return self._own_names.note(await send_again(delayed))
         except ToolsearchdError as error:
             raise self._told(error) from error
 
@@ -129,7 +137,8 @@ class ServerCalls:
         return clean_error(ToolsearchdError(error.code, message, **fields | {"server": self._name}))
 
     def wake_all(self) -> None:
-        """Nobody waits for a turn any more: `connected` has something to tell."""
+        """Nobody waits any more, for a turn or a time: `connected` has something to tell."""
+        self._retired.set()
         self.slots.total = sys.maxsize
 
     def _check_breaker(self) -> None:

@@ -29,6 +29,7 @@ from toolsearchd.upstream.answers import (
     TOO_LARGE_CODE,
     call_result,
 )
+from toolsearchd.upstream.backoff import SessionClaims
 from toolsearchd.upstream.changes import ChangeListener
 from toolsearchd.upstream.cleaning import clean_at_once, wait_clean
 from toolsearchd.upstream.elicitation import ElicitedClient, asked_in, input_required
@@ -51,7 +52,7 @@ _MESSAGE_CHARS = 2000  # of a server's words in an error
 _TOOLS_AT_ONCE = 20  # checked before others have their turn
 _INPUT_ROUNDS = 16  # of one request: a person fills in no more forms for it
 _CREDENTIALS = (401, 403)
-_LATER = (429, 503)
+_TOO_OFTEN, _NOT_NOW = 429, 503
 _LAST_ANSWERS_S = 2.0
 _FRESH_S = 10.0  # a connection this young had the newest credentials
 
@@ -67,8 +68,10 @@ class Connection:
         limits: Limits,
         watched: dict[str, None],
         changes: ChangeListener | None,
+        claims: SessionClaims,
     ) -> None:
         self._watched = watched
+        self._claims = claims
         self._changes = changes
         self._name = name
         self.session = session
@@ -280,22 +283,35 @@ class Connection:
         fields = {"http_status": status} if status else {}
         if wait_s is not None:
             fields["retry_after_s"] = wait_s
-        if code == SESSION_ENDED_CODE or said.get("is_last"):
+        if said.get("is_last"):
             self._end_session()
         if code == SESSION_ENDED_CODE:
-            if not said:  # it says so in an answer: what it did before is not known
+            if not self._believes(said.get("grounds")):
+                own_code = said.get("server_code")
+                fields |= {} if own_code is None else {"server_code": representable(own_code)}
+                return ToolsearchdError("SERVER_ERROR", text, **fields)
+            self._end_session()
+            if not status:  # it says so in an answer: what it did before is not known
                 return LostError("INDETERMINATE", f"{text}{PERHAPS}")
-            return LostError("SERVER_UNAVAILABLE", text, **fields)
+            return LostError("SERVER_UNAVAILABLE", f"the session has ended: {text}", invites=True, **fields)
         if status in _CREDENTIALS:
             if self.answered or trio.current_time() - self._since > _FRESH_S:
                 self._end_session()  # another connect may have other credentials
-                return LostError("SERVER_UNAVAILABLE", text, **fields)
+                return LostError("SERVER_UNAVAILABLE", text, invites=True, **fields)
             return ToolsearchdError("SERVER_UNAVAILABLE", text, **fields)
-        if status in _LATER:
-            return LostError("SERVER_UNAVAILABLE", text, wait_s=wait_s, **fields)
+        # Without a time, a 503 may be of what stands before the server, which may have passed the request on.
+        if status == _TOO_OFTEN or (status == _NOT_NOW and wait_s is not None):
+            invites = wait_s is not None
+            return LostError("SERVER_UNAVAILABLE", text, invites=invites, wait_s=wait_s, **fields)
         if isinstance(status, int) and status >= 500:
             return LostError("INDETERMINATE", f"{text}{PERHAPS}", **fields)
         return ToolsearchdError("SERVER_ERROR", text, **fields)
+
+    def _believes(self, grounds: Any) -> bool:
+        """That the session ended; who said so of this one before is not asked again."""
+        if self.session_ended or grounds == "status":
+            return True
+        return self._claims.believes(trio.current_time(), is_plain=grounds == "words")
 
     def _end_session(self) -> None:
         self.session_ended = True

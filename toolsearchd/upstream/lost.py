@@ -11,13 +11,19 @@ PERHAPS = ": it may have happened"
 
 class LostError(ToolsearchdError):
     """INDETERMINATE or, where the server itself refused the request, SERVER_UNAVAILABLE: nothing was carried
-    out, and the same request may be sent once more, after `wait_s` seconds where it names some."""
+    out. One that only reads may be sent once more; `invites`: any may, for the server said as much, after
+    `wait_s` seconds where it names some."""
 
-    def __init__(self, code: Code, message: str, *, wait_s: float | None = None, **fields: Any) -> None:
+    def __init__(
+        self,
+        code: Code,
+        message: str,
+        *,
+        invites: bool = False,
+        wait_s: float | None = None,
+        **fields: Any,
+    ) -> None:
         uncertain = {"outcome_uncertain": True} if code == "INDETERMINATE" else {}
         super().__init__(code, message, **uncertain, **fields)
-        self.wait_s = wait_s
-
-    @property
-    def is_refusal(self) -> bool:
-        return self.code == "SERVER_UNAVAILABLE"
+        self.invites = invites
+        self.wait_s = wait_s or 0.0

@@ -31,6 +31,7 @@ from toolsearchd import __version__
 from toolsearchd.config.model import ServerSpec
 from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
+from toolsearchd.upstream.backoff import SessionClaims
 from toolsearchd.upstream.changes import ChangeListener, OnTold
 from toolsearchd.upstream.cleaning import clean_at_once, wait_clean
 from toolsearchd.upstream.connection import GIVEN_UP_WORDS, Connection
@@ -63,6 +64,7 @@ async def open_connection(
     on_asked: OnAsked,
     on_told: OnTold,
     watched: dict[str, None],
+    claims: SessionClaims,
 ) -> AsyncIterator[Connection]:
     """A session whose handshake is done. `watched`: resources, of which the server is to tell; `watch` and
     `watch_again` keep it. Raises what the SDK raises, in groups. Sets `lost`
@@ -95,7 +97,7 @@ async def open_connection(
             nursery = await stack.enter_async_context(trio.open_nursery())
             stack.callback(nursery.cancel_scope.cancel)
             nursery.start_soon(changes.run)
-        yield Connection(spec.name, session, lost, limits, watched, changes)
+        yield Connection(spec.name, session, lost, limits, watched, changes, claims)
 
 
 class _Session(ClientSession):

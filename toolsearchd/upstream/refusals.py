@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -27,6 +27,20 @@ _WORDS_CHARS = 300
 _METHOD_NOT_FOUND, _INVALID_PARAMS = -32_601, -32_602
 _PROTOCOLS_OWN = (-32_000, -32_001, -32_600)  # codes by which servers speak of their sessions
 _OF_A_SESSION = re.compile(r"session|not initiali[sz]ed", re.IGNORECASE)
+# Of what servers say of MCP's own sessions. Any other word names a session of something else: a tool's.
+_PROTOCOLS_WORDS = frozenset(
+    """a active again already an and any anymore bad been before being begin but by can cannot client closed
+    code connect could data deleted detail details does doesn't due dropped end ended error exist exists
+    expired false first for found gone handshake has have header headers http id ids idle in inactivity
+    initialisation initialise initialised initialization initialize initialized invalid is isn't it jsonrpc
+    key known longer lost mcp message method missing must need needs new no not null of on open or
+    permission please provided received re recognised recognized reconnect reinitialise reinitialize removed
+    request required restart restarted retry send server session sessionid sessions start stale start state
+    status streamable successful success supplied terminated that the this timed timeout title to transport
+    true try type unknown url use valid was wasn't were with without you your""".split()
+)
+_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
+_STATUS_DIGITS = 3
 _SESSION_ENDED = re.compile(
     r"(no|invalid|unknown|expired|missing|closed|terminated) (valid )?(mcp[- ])?session"
     r"|session(?: ?id)?\b.{0,80}\b(not found|not exist|unknown|invalid|expired|terminated|closed|ended)"
@@ -35,17 +49,29 @@ _SESSION_ENDED = re.compile(
 )
 
 
+Grounds = Literal["", "status", "words", "mention"]
+"""Why a session is taken to have ended: HTTP's word for it, words that can mean nothing else, words of it."""
+
+
 class HttpRefusal(msgspec.Struct, frozen=True):
     """Of one request. `words`: the status, a hint, and what the server says itself."""
 
     status: int
     words: str
-    session_ended: bool = False
+    ends_session: Grounds = ""
     retry_after_s: float | None = None
+    code: int | None = None  # of the JSON-RPC error that came with it
 
 
 def refusal_of(
-    status: int, phrase: str, body: bytes, *, in_session: bool, retry_after: str = "", now: float = 0.0
+    status: int,
+    phrase: str,
+    body: bytes,
+    *,
+    in_session: bool,
+    session_id: str = "",
+    retry_after: str = "",
+    now: float = 0.0,
 ) -> HttpRefusal | None:
     """None where the body has more to say than the status: a JSON-RPC error, which is an answer.
 
@@ -55,8 +81,10 @@ def refusal_of(
     code = error.get("code") if error is not None else None
     said = _words_in(body, error)
     told = f"it answered {status} {phrase}".rstrip()
-    if in_session and _ends_session(status, code, said):
-        return HttpRefusal(status, f"{told}: the session has ended", session_ended=True)
+    if in_session and (grounds := _ends_session(status, code, said, session_id)):
+        told += f"; it says: {said}" if said else ""
+        known = code if isinstance(code, int) else None
+        return HttpRefusal(status, told, ends_session=grounds, code=known)
     if status in (401, 403, 429) or status >= 500 or error is None:
         told += f": {HINTS[status]}" if status in HINTS else ""
         told += f"; it says: {said}" if said else ""
@@ -64,18 +92,31 @@ def refusal_of(
     return None
 
 
-def says_session_ended(error: Any) -> bool:
-    """Does a JSON-RPC error, in an answer that came through, say that the session is no more?"""
-    if not isinstance(error, dict) or error.get("code") not in _PROTOCOLS_OWN:
+def says_session_ended(error: Any, session_id: str) -> bool:
+    """Does a JSON-RPC error, in an answer that came through, say that the session is no more? Of no session
+    (`session_id` is empty) none can."""
+    if not session_id or not isinstance(error, dict) or error.get("code") not in _PROTOCOLS_OWN:
         return False
     message = error.get("message")
-    return isinstance(message, str) and bool(_SESSION_ENDED.search(message[:_WORDS_CHARS]))
+    return isinstance(message, str) and _says_so(message[:_WORDS_CHARS], session_id)
 
 
-def _ends_session(status: int, code: Any, said: str) -> bool:
+def _ends_session(status: int, code: Any, said: str, session_id: str) -> Grounds:
     if status in (404, 410):
-        return bool(code != _METHOD_NOT_FOUND)
-    return bool(status == 400 and code != _INVALID_PARAMS and _OF_A_SESSION.search(said))
+        return "" if code == _METHOD_NOT_FOUND else "status"
+    if status != 400 or code == _INVALID_PARAMS or not _OF_A_SESSION.search(said):
+        return ""
+    return "words" if _says_so(said, session_id) else "mention"
+
+
+def _says_so(text: str, session_id: str) -> bool:
+    """That a session ended, and nothing of what MCP does not know, but the session's own id."""
+    if not _SESSION_ENDED.search(text):
+        return False
+    words = _WORD.findall((text.replace(session_id, " ") if session_id else text).lower())
+    return all(
+        word in _PROTOCOLS_WORDS or (word.isdecimal() and len(word) <= _STATUS_DIGITS) for word in words
+    )
 
 
 def _error_in(body: bytes) -> dict[str, Any] | None:

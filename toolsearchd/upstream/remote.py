@@ -10,13 +10,13 @@ Imports the SDK: to be imported after `load_sdk`.
 from __future__ import annotations
 
 import time
-import zlib
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 import httpx2
 import msgspec
+import trio
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
@@ -35,11 +35,12 @@ from toolsearchd.upstream.event_stream import EventReader, StreamEvent
 from toolsearchd.upstream.lines import Lost, Message, depth_bound, read_message
 from toolsearchd.upstream.refusals import HINTS, MOST_BYTES, refusal_of, says_session_ended
 from toolsearchd.upstream.stdio import error_answer
+from toolsearchd.upstream.unpacking import chunks, unpacked
 
 _CONNECT_S = 30.0
 _SSE_BYTES = 1_000_000  # the SDK ends a legacy stream at an event of 1 MiB
 _SESSION = "mcp-session-id"
-_INFLATED_BYTES = 65_536  # at a time
+_REFUSAL_S = 2.0  # for a refusal's body, behind which all later messages of a legacy session wait
 
 
 class RemoteTransport:
@@ -104,20 +105,23 @@ class _Client(httpx2.AsyncClient):
         try:
             self._note_refusal(request, response)
             assert isinstance(response.stream, httpx2.AsyncByteStream)
-            inner = _inflated(response)
+            inner = unpacked(response, self._limits.line_bytes)
+            session_id = request.headers.get(_SESSION, "")
             kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
             if kind == "text/event-stream" and response.is_success:
                 is_legacy = self._transport_kind == "sse"
-                self._events = _Events(inner, self._limits, self._asked if is_legacy else asked)
+                self._events = _Events(inner, self._limits, self._asked if is_legacy else asked, session_id)
                 response.stream = self._events
             elif response.status_code >= 400 and asked:
                 response.stream = await self._refused(request, response, inner, next(iter(asked)))
                 if self._transport_kind == "sse" and self._events is not None:  # where answers are heard
                     response.status_code = 202  # at an error its writer would take the session down at once
                     await self._events.end_with(response.stream.body)
+            elif self._transport_kind == "sse" and request.method == "POST":
+                response.stream = _Given(b"", response.stream)  # the answer comes on the stream of events
             else:
                 is_answer = kind == "application/json" and response.is_success
-                response.stream = _Body(inner, self._limits, asked if is_answer else {})
+                response.stream = _Body(inner, self._limits, asked if is_answer else {}, session_id)
             if not stream:
                 await response.aread()
         except BaseException:
@@ -143,26 +147,26 @@ class _Client(httpx2.AsyncClient):
         request_id: RequestId,
     ) -> _Given:
         """The body that the SDK is to see: an error that keeps the status, or the server's own."""
-        body = bytearray()
-        async with aclosing(_chunks(inner)) as chunks:
-            async for chunk in chunks:
-                body += chunk[: MOST_BYTES - len(body)]
-                if len(body) >= MOST_BYTES:
-                    break
+        body = await _beginning(inner)
         refusal = refusal_of(
             response.status_code,
             response.reason_phrase,
-            bytes(body),
+            body,
             in_session=_SESSION in request.headers or self._transport_kind == "sse",
+            session_id=request.headers.get(_SESSION, ""),
             retry_after=response.headers.get("retry-after", ""),
             now=time.time(),
         )
         if refusal is None:
-            return _Given(bytes(body), response.stream)
-        data = {"status": refusal.status, "retry_after_s": refusal.retry_after_s}
-        if self._transport_kind == "sse":
-            data["is_last"] = True
-        code = SESSION_ENDED_CODE if refusal.session_ended else REFUSED_CODE
+            return _Given(body, response.stream)
+        data: dict[str, Any] = {
+            "status": refusal.status,
+            "retry_after_s": refusal.retry_after_s,
+            "is_last": self._transport_kind == "sse",
+        }
+        if refusal.ends_session:
+            data |= {"grounds": refusal.ends_session, "server_code": refusal.code}
+        code = SESSION_ENDED_CODE if refusal.ends_session else REFUSED_CODE
         error = {"code": code, "message": refusal.words, "data": data}
         response.headers["content-type"] = "application/json"
         answer = msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "error": error})
@@ -183,94 +187,98 @@ class _Given(httpx2.AsyncByteStream):
         await self._inner.aclose()
 
 
-class _Inflated(httpx2.AsyncByteStream):
-    """A compressed body, a bounded piece at a time. Raises httpx2.DecodingError."""
-
-    def __init__(self, inner: httpx2.AsyncByteStream) -> None:
-        self._inner = inner
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        decoder = zlib.decompressobj(zlib.MAX_WBITS | 32)  # gzip or zlib, as its head says
-        async with aclosing(_chunks(self._inner)) as inner:
-            async for chunk in inner:
-                while chunk:
-                    try:
-                        piece = decoder.decompress(chunk, _INFLATED_BYTES)
-                    except zlib.error as error:
-                        raise httpx2.DecodingError(f"its body can't be unpacked: {error}") from error
-                    chunk = decoder.unconsumed_tail
-                    if piece:
-                        yield piece
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
-
-
-def _inflated(response: httpx2.Response) -> httpx2.AsyncByteStream:
-    """The response's bytes as they are meant; the header goes, so that nobody unpacks them again."""
-    stream = response.stream
-    assert isinstance(stream, httpx2.AsyncByteStream)
-    encoding = response.headers.get("content-encoding", "").strip().lower()
-    if encoding not in ("gzip", "x-gzip", "deflate"):
-        return stream
-    del response.headers["content-encoding"]
-    return _Inflated(stream)
+async def _beginning(stream: httpx2.AsyncByteStream) -> bytes:
+    """What of a refusal's body comes soon, within its bounds. Empty where it can't be unpacked."""
+    body = bytearray()
+    with trio.move_on_after(_REFUSAL_S):
+        try:
+            async with aclosing(chunks(stream)) as inner:
+                async for chunk in inner:
+                    body += chunk[: MOST_BYTES - len(body)]
+                    if len(body) >= MOST_BYTES:
+                        break
+        except httpx2.DecodingError:
+            return b""
+    return bytes(body)
 
 
 class _Body(httpx2.AsyncByteStream):
     """A whole JSON body, once it is known to be usable. Without a request: bytes, up to the limit."""
 
-    def __init__(self, inner: httpx2.AsyncByteStream, limits: Limits, asked: dict[RequestId, str]) -> None:
+    def __init__(
+        self,
+        inner: httpx2.AsyncByteStream,
+        limits: Limits,
+        asked: dict[RequestId, str],
+        session_id: str,
+    ) -> None:
         self._inner = inner
         self._limits = limits
         self._asked = asked
+        self._session_id = session_id
         self._request_id = next(iter(asked), None)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         body = bytearray()
-        async with aclosing(_chunks(self._inner)) as inner:
-            async for part in inner:
-                body += part
-                if len(body) > self._limits.line_bytes:
-                    yield self._stand_in("too large")
-                    return
+        try:
+            async with aclosing(chunks(self._inner)) as inner:
+                async for part in inner:
+                    body += part
+                    if len(body) > self._limits.line_bytes:
+                        yield self._stand_in("too large")
+                        return
+        except httpx2.DecodingError as error:
+            yield self._stand_in("bad", str(error))
+            return
         if self._request_id is None:
             yield bytes(body)
             return
         found = read_message(bytes(body), depth_bound(self._limits))
         if isinstance(found, Message):
-            yield _shaped(found, self._asked)
+            yield _shaped(found, self._asked, self._session_id)
         else:
             yield self._stand_in(found.reason if found else "bad")
 
     async def aclose(self) -> None:
         await self._inner.aclose()
 
-    def _stand_in(self, reason: str) -> bytes:
+    def _stand_in(self, reason: str, words: str = "") -> bytes:
         if self._request_id is None:
             return b""
-        return msgspec.json.encode(error_answer(self._request_id, reason, self._limits))
+        return _stand_in(self._request_id, reason, self._limits, words)
 
 
 class _Events(httpx2.AsyncByteStream):
     """An event stream, event by event, each with its message in one `data:` line."""
 
-    def __init__(self, inner: httpx2.AsyncByteStream, limits: Limits, asked: dict[RequestId, str]) -> None:
+    def __init__(
+        self,
+        inner: httpx2.AsyncByteStream,
+        limits: Limits,
+        asked: dict[RequestId, str],
+        session_id: str,
+    ) -> None:
         self._inner = inner
         self._limits = limits
         self._asked = asked
+        self._session_id = session_id
         self._reader = EventReader(limits.line_bytes)
         self._last = b""
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
-            async with aclosing(_chunks(self._inner)) as inner:
+            async with aclosing(chunks(self._inner)) as inner:
                 async for chunk in inner:
                     for event in self._reader.feed(chunk):
                         yield self._mended(event)
         except httpx2.ReadError:
             if not self._last:
                 raise
+        except httpx2.DecodingError as error:
+            for request_id in self._asked:  # of a stream that nobody can read
+                answer = _stand_in(request_id, "bad", self._limits, str(error))
+                yield StreamEvent(answer, {}).encoded(answer)
+            return
         for event in self._reader.finish():
             yield self._mended(event)
         if self._last:
@@ -291,7 +299,7 @@ class _Events(httpx2.AsyncByteStream):
             return event.encoded(event.data)
         found = read_message(event.data, depth_bound(self._limits))
         if isinstance(found, Message):
-            return event.encoded(_shaped(found, self._asked))
+            return event.encoded(_shaped(found, self._asked, self._session_id))
         return event.encoded(self._answer(found) if found else b"")
 
     def _too_large(self, head: bytes, tail: bytes) -> bytes:
@@ -303,18 +311,15 @@ class _Events(httpx2.AsyncByteStream):
 
     def _answer(self, lost: Lost) -> bytes:
         assert lost.request_id is not None
-        return msgspec.json.encode(error_answer(lost.request_id, lost.reason, self._limits))
+        return _stand_in(lost.request_id, lost.reason, self._limits)
 
 
-async def _chunks(stream: httpx2.AsyncByteStream) -> AsyncGenerator[bytes, None]:
-    """The stream's chunks, as a generator that can be closed early."""
-    chunks = aiter(stream)
-    try:
-        async for chunk in chunks:
-            yield chunk
-    finally:
-        if isinstance(chunks, AsyncGenerator):
-            await chunks.aclose()
+def _stand_in(request_id: RequestId, reason: str, limits: Limits, words: str = "") -> bytes:
+    """The answer in place of one that can't be used; `words` say why, where that is known better."""
+    answer = error_answer(request_id, reason, limits)
+    if words:
+        answer["error"] |= {"message": words}
+    return msgspec.json.encode(answer)
 
 
 def _note_asked(request: httpx2.Request, asked: dict[RequestId, str]) -> None:
@@ -326,11 +331,12 @@ def _note_asked(request: httpx2.Request, asked: dict[RequestId, str]) -> None:
     note_sent(fields, asked)
 
 
-def _shaped(found: Message, asked: dict[RequestId, str]) -> bytes:
+def _shaped(found: Message, asked: dict[RequestId, str], session_id: str) -> bytes:
     """The message in one line, as the SDK can read it where it answers what was asked."""
     if "method" in found.fields or (answer := usable_answer(found.fields, asked)) is None:
         return found.line.replace(b"\n", b" ")  # in JSON no line feed stands inside a text
     del asked[answer["id"]]
-    if says_session_ended(answer.get("error")):
-        answer["error"] = answer["error"] | {"code": SESSION_ENDED_CODE, "data": None}
+    if says_session_ended(answer.get("error"), session_id):
+        data = {"grounds": "words", "server_code": answer["error"]["code"]}
+        answer["error"] = answer["error"] | {"code": SESSION_ENDED_CODE, "data": data}
     return found.line.replace(b"\n", b" ") if answer == found.fields else msgspec.json.encode(answer)

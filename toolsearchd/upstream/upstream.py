@@ -349,6 +349,7 @@ class Upstream:
                     on_asked=self.calls.waiting.ask,
                     on_told=self._take_told,
                     watched=self.calls.watched,
+                    claims=self.calls.claims,
                 ) as connection:
                     step = "answer to tools/list"
                     self.trouble.connected()
