@@ -1,8 +1,10 @@
 """The command of an entry that prints its headers: what becomes of what it prints."""
 
 import pytest
+import trio
 
 from toolsearchd.config.model import ServerSpec
+from toolsearchd.system import processes
 from toolsearchd.system.commands import CommandFault
 from toolsearchd.upstream import headers_helper
 from toolsearchd.upstream.headers_helper import with_headers
@@ -34,7 +36,9 @@ async def test_without_one_the_spec_is_the_same():
     ("command", "words"),
     [
         ("exit 3", "status 3"),
-        ("echo sorry >&2; exit 1", "sorry"),
+        ("echo s3cret >&2; exit 1", "status 1"),
+        ("set -x; false $TOKEN || exit 4", "status 4"),
+        ("""printf '{"A": "s3cret"}'; exit 5""", "status 5"),
         ("echo s3cret", "no JSON object"),
         ("""echo '["s3cret"]'""", "no JSON object"),
         ("""echo '{"A": 5}'""", "no JSON object"),
@@ -51,3 +55,26 @@ async def test_one_that_gives_no_headers_is_the_servers_reason(monkeypatch, comm
     assert words in str(caught.value)
     assert "s3cret" not in str(caught.value)
     assert "headersHelper" in str(caught.value)
+
+
+LEAVES = (
+    "setsid sh -c 'echo $$ > {0}/new; mv {0}/new {0}/pid; exec sleep 600' & "
+    "until [ -e {0}/pid ]; do sleep .01; done"
+)
+
+
+@pytest.mark.parametrize("then", ["echo '{}'", "exit 3", "sleep 60", "exec yes"])
+@pytest.mark.parametrize("depth", [LEAVES, "(LEAVES)"])
+async def test_nothing_of_it_stays(monkeypatch, tmp_path, then, depth):
+    """Be it in a session of its own, below a parent that has ended."""
+    monkeypatch.setattr(headers_helper, "_TIMEOUT_S", 3.0)
+    command = depth.replace("LEAVES", LEAVES).format(tmp_path)
+    try:
+        await with_headers(spec(f"{command}; {then}"), ENV)
+    except CommandFault:
+        pass
+    pid = int((tmp_path / "pid").read_text())
+    with trio.move_on_after(5):
+        while (left := processes.read(pid)) is not None and left.is_live:
+            await trio.sleep(0.02)
+    assert left is None or not left.is_live

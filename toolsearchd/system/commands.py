@@ -10,8 +10,11 @@ from typing import Any, NamedTuple
 
 import trio
 
-from toolsearchd.system import children
+from toolsearchd.system import children, looks
+from toolsearchd.system.marker import MARKER
+from toolsearchd.system.processes import Process
 
+_END_S = 2.0
 _GRACE_S = 0.2  # for what is still in the pipe when it has ended; its children may hold it open
 
 
@@ -26,18 +29,29 @@ class Answer(NamedTuple):
 
 
 async def ask(
-    command: str | Sequence[str], told: bytes, *, env: Mapping[str, str], timeout_s: float, most: int
+    command: str | Sequence[str],
+    told: bytes,
+    *,
+    env: Mapping[str, str],
+    timeout_s: float,
+    most: int,
+    mark: str = "",
 ) -> Answer:
     """`command`: words, or a text for the shell; it runs in a session of its own. `most`: bytes of each
-    output. Raises `CommandFault` and OSError. Cancelling ends it."""
+    output. `mark`: of the server that it runs for, with which its descendants end; without one they are the
+    person's own once they leave its group. Raises `CommandFault` and OSError. Cancelling ends it."""
     process = await children.open_process(
         ["/bin/sh", "-c", command] if isinstance(command, str) else list(command),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=dict(env),
+        env=dict(env) | ({MARKER: mark} if mark else {}),
         start_new_session=True,
     )
+    leader = looks.leader(process.pid) if mark else None
+    if leader is not None:
+        looks.household.add(leader, mark)
+        looks.started.set()
     assert process.stdout is not None
     assert process.stderr is not None
     said = {process.stdout: b"", process.stderr: b""}
@@ -69,17 +83,23 @@ async def ask(
         if max(map(len, said.values())) > most:
             raise CommandFault(f"it said more than {most} bytes")
     finally:
-        await _end(process)
+        await _end(process, leader)
     assert process.returncode is not None
     return Answer(process.returncode, said[process.stdout], said[process.stderr])
 
 
-async def _end(process: trio.Process) -> None:
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except OSError:
-        pass  # all of it has ended
-    with trio.CancelScope(shield=True), trio.move_on_after(2):
+async def _end(process: trio.Process, marked: Process | None) -> None:
+    """`marked`: for whose sake all that descends from it ends too."""
+    with trio.CancelScope(shield=True), trio.move_on_after(_END_S):
+        if marked is not None:  # while its parents live, a process can't deny whose it is
+            await looks.look_if_possible()
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except OSError:
+            pass  # all of it has ended
+        if marked is not None:
+            await looks.end_rest(marked.key)
+    with trio.CancelScope(shield=True), trio.move_on_after(_END_S):
         await process.wait()
         for pipe in (process.stdin, process.stdout, process.stderr):
             assert pipe is not None

@@ -6,7 +6,9 @@ time; who comes while one is under way shares the next.
 
 from __future__ import annotations
 
+import logging
 import os
+import signal
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -18,6 +20,9 @@ from toolsearchd.system.marker import MARKER, is_persons
 from toolsearchd.system.processes import Key, Process, Table
 from toolsearchd.system.signal import Signal
 
+log = logging.getLogger(__name__)
+
+_REST_S = 2.0  # for descendants that fork while they are killed
 household = Household()
 started = Signal()
 """Set at each start of a server: what daemonises mostly does so at once. `Orphans` reads it."""
@@ -58,6 +63,41 @@ async def look() -> Table:
         await _ask_for_traces(table)
         _looks.latest = (number, table)
         return table
+
+
+async def look_if_possible() -> Table:
+    """Empty where nothing can be read now: no descriptor is left."""
+    try:
+        return await look()
+    except OSError as error:
+        log.debug("no look at the processes: %s", error)
+        return {}
+
+
+def leader(pid: int) -> Process:
+    """A process that was just started, and not collected yet: it is there, if only as a zombie."""
+    try:
+        found = processes.read(pid)
+    except OSError:  # no descriptor is left: its group is all that is known of it then
+        found = None
+    return found or Process(pid, os.getpid(), pid, pid, 0, "X", "")
+
+
+async def end_rest(of: Key) -> None:
+    """What the server left, its descendants in other groups too, is killed, within 2 s; from then on it has
+    been stopped. Until none is found, for some fork faster than they are killed."""
+    try:
+        with trio.move_on_after(_REST_S):
+            while True:
+                table = await look_if_possible()
+                found = household.of(of, table)
+                if table and not found and not children.is_starting():  # or a child may not be placed yet
+                    break
+                for process in found:
+                    processes.send(process, signal.SIGKILL)
+                await trio.sleep(0.02)
+    finally:
+        household.end(of)
 
 
 async def _ask_for_traces(table: Table) -> None:

@@ -7,27 +7,33 @@ from collections.abc import Mapping
 import msgspec
 
 from toolsearchd.config.model import ServerSpec
-from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.system.commands import CommandFault, ask
+from toolsearchd.upstream.process import mark_of
 
 _TIMEOUT_S = 10.0
 _MOST_BYTES = 65_536
-_WORDS_CHARS = 200
 
 
 async def with_headers(spec: ServerSpec, environment: Mapping[str, str]) -> ServerSpec:
     """The spec with what the helper prints, a JSON object of texts, over its own headers. Raises
-    `CommandFault`, in whose words nothing of its output stands."""
+    `CommandFault`, in whose words nothing of its output stands: a trace of what it runs shows the token."""
     if not spec.headers_helper:
         return spec
     try:
-        answer = await ask(spec.headers_helper, b"", env=environment, timeout_s=_TIMEOUT_S, most=_MOST_BYTES)
+        answer = await ask(
+            spec.headers_helper,
+            b"",
+            env=environment,
+            timeout_s=_TIMEOUT_S,
+            most=_MOST_BYTES,
+            mark=mark_of(spec),
+        )
     except (CommandFault, OSError) as error:
         raise CommandFault(f"its headersHelper failed: {error}") from error
     if answer.returncode:
-        said = plain_line(answer.err.decode("utf-8", "replace"))[:_WORDS_CHARS]
-        words = f"its headersHelper exited with status {answer.returncode}"
-        raise CommandFault(f"{words}: {said}" if said else words)
+        raise CommandFault(
+            f"its headersHelper exited with status {answer.returncode}; a terminal shows what it says to that"
+        )
     try:
         headers = msgspec.json.decode(answer.out, type=dict[str, str])
     except ValueError as error:

@@ -8,7 +8,6 @@ SIGKILL the group, then whatever else is known to be of it. Never waits for an e
 from __future__ import annotations
 
 import itertools
-import logging
 import os
 import signal
 import subprocess
@@ -20,15 +19,11 @@ from toolsearchd.config.model import ServerSpec
 from toolsearchd.disclosure.sanitise import plain_line
 from toolsearchd.globs import matches_glob
 from toolsearchd.limits import Limits
-from toolsearchd.system import children, looks, processes
+from toolsearchd.system import children, looks
 from toolsearchd.system.marker import MARKER, marker
-from toolsearchd.system.processes import Process, Table
-
-log = logging.getLogger(__name__)
 
 _KEPT = ("HOME", "USER", "LOGNAME", "SHELL", "LANG", "TERM", "TMPDIR", "TZ")
 _KEPT_PREFIXES = ("LC_", "XDG_")
-_REST_S = 2.0  # for descendants that fork while they are killed
 _LOOK_S = 2.0  # a look takes milliseconds; /proc of a process that hangs in the kernel may hang with it
 _starts = itertools.count(1)
 
@@ -39,6 +34,11 @@ def environment_of(spec: ServerSpec, environ: Mapping[str, str], passed: tuple[s
     globs = (*passed, *spec.pass_env)
     kept |= {k: v for k, v in environ.items() if any(matches_glob(k, glob) for glob in globs)}
     return kept | dict(spec.env)
+
+
+def mark_of(spec: ServerSpec) -> str:
+    """For the next process that is started for the server."""
+    return marker(spec.name, next(_starts))
 
 
 class StderrRing:
@@ -66,7 +66,7 @@ class ServerProcess:
         assert process.stdin is not None
         assert process.stdout is not None
         self._process = process
-        self._leader = _leader(process.pid)
+        self._leader = looks.leader(process.pid)
         looks.household.add(self._leader, mark)
         looks.started.set()
         self._limits = limits
@@ -79,7 +79,7 @@ class ServerProcess:
         cls, spec: ServerSpec, env: Mapping[str, str], stderr: StderrRing, limits: Limits
     ) -> ServerProcess:
         """Raises OSError where the command can't be started; its `filename` may be the working directory."""
-        mark = marker(spec.name, next(_starts))
+        mark = mark_of(spec)
         process = await children.open_process(
             spec.command,
             stdin=subprocess.PIPE,
@@ -116,14 +116,13 @@ class ServerProcess:
         """Ends the group and all that is known to be the server's. Bounded by the stop limits and 6 s."""
         with trio.CancelScope(shield=True):
             with trio.move_on_after(_LOOK_S):  # while its parents live, a process can't deny whose it is
-                await _look()
+                await looks.look_if_possible()
             await self.stdin.aclose()
             if not await self._group_gone(self._limits.stop_stdin_s):
                 self._signal(signal.SIGTERM)
                 if not await self._group_gone(self._limits.stop_term_s):
                     self._signal(signal.SIGKILL)
-            await self._kill_the_rest()
-            looks.household.end(self._leader.key)
+            await looks.end_rest(self._leader.key)
             await self.stdout.aclose()
             if self._process.stderr is not None:
                 await self._process.stderr.aclose()
@@ -135,7 +134,7 @@ class ServerProcess:
             while self._signal(0):
                 self._process.poll()  # reaps the leader, which keeps the group alive as a zombie
                 if self._process.returncode is not None:
-                    table = await _look()
+                    table = await looks.look_if_possible()
                     if table and not any(p.group == self.pid and p.is_live for p in table.values()):
                         break  # only zombies, which wait for a parent that is in no hurry
                 await trio.sleep(0.02)
@@ -151,30 +150,3 @@ class ServerProcess:
         except PermissionError:
             return True  # a set-uid child: it exists
         return True
-
-    async def _kill_the_rest(self) -> None:
-        """The group again, and descendants that left it. Until none is found, for some fork faster than they
-        are killed."""
-        with trio.move_on_after(_REST_S):
-            while not (table := await _look()) or (found := looks.household.of(self._leader.key, table)):
-                for process in found if table else ():
-                    processes.send(process, signal.SIGKILL)
-                await trio.sleep(0.02)
-
-
-async def _look() -> Table:
-    """Empty where nothing can be read now: no descriptor is left."""
-    try:
-        return await looks.look()
-    except OSError as error:
-        log.debug("no look at the processes: %s", error)
-        return {}
-
-
-def _leader(pid: int) -> Process:
-    """A process that was just started, and not collected yet: it is there, if only as a zombie."""
-    try:
-        found = processes.read(pid)
-    except OSError:  # no descriptor is left: its group is all that is known of it then
-        found = None
-    return found or Process(pid, os.getpid(), pid, pid, 0, "X", "")
