@@ -62,6 +62,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     asked_at_once: int = 8  # questions of one server to a client: a person answers one after the other
     list_changes: int = 10  # of one server in list_change_window_s; a list that flips more often is frozen
     list_change_window_s: float = 60.0
+    session_renewals: int = 3  # of a remote server's session, at once, in a row, none of which was of use
     session_claims: int = 3  # of a remote server, that its session ended, which are believed for their words
     session_claims_window_s: float = 60.0  # … within this
     list_min_interval_s: float = 1.0  # list_changed storms: one listing in flight, one pending

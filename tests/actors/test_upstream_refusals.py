@@ -35,12 +35,12 @@ def script():
 
 
 @asynccontextmanager
-async def reached(script, **more):
+async def reached(script, delay_s=5.0, **more):
     with http_server(script) as url:
         transport = "sse" if script.legacy else "http"
         spec = ServerSpec(name="far", transport=transport, url=url, digest=url, **more)
         async with trio.open_nursery() as nursery:
-            world = await World(spec, reconnect_delays_s=(5.0,) * 10).start(nursery)
+            world = await World(spec, reconnect_delays_s=(delay_s,) * 10).start(nursery)
             await world.reach("far", "ready")
             yield world
             nursery.cancel_scope.cancel()
@@ -87,6 +87,21 @@ async def test_a_session_that_ends_at_once_again_is_told_of(script):
         assert "404" in words
         assert "session has ended" in words
         assert text(await world.call("far", text="later")) == "later"
+
+
+async def test_sessions_that_end_at_once_bring_no_storm_of_new_ones(script):
+    async with reached(script, delay_s=600.0) as world:
+        for _ in range(3):  # a session that was of use is begun anew each time
+            assert text(await world.call("far", text="fine")) == "fine"
+            script.answers = [ENDED["404"]]
+            assert text(await world.call("far", text="at once")) == "at once"
+        began = script.began
+        script.answers = [ENDED["404"]] * 40
+        for _ in range(20):
+            words = await refused("SERVER_UNAVAILABLE", world.call, "far", timeout_s=2)
+        assert world.status("far")["state"] == "failed"
+        assert "404" in words
+        assert script.began <= began + 4
 
 
 SAYS_SO = '{"jsonrpc": "2.0", "id": ID, "error": {"code": -32001, "message": "Session expired"}}'

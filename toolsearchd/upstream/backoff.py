@@ -16,6 +16,7 @@ class Backoff:
         self._limits = limits
         self._failures = 0
         self._was_connected = False
+        self._renewals = 0
 
     @property
     def is_parked(self) -> bool:
@@ -34,6 +35,12 @@ class Backoff:
     def proven(self) -> None:
         """A call was answered, or the session held for a while: the budget is whole again."""
         self._failures = 0
+
+    def renews(self, *, was_useful: bool) -> bool:
+        """A session ended, and its server is there: does a new one begin at once? A few times in a row where
+        none was of use; from then on it is a failure as any other."""
+        self._renewals = 0 if was_useful else self._renewals + 1
+        return self._renewals <= self._limits.session_renewals
 
     def failed(self, jitter: float) -> float:
         """Seconds to wait. `jitter`: -1..1, uniform; it moves the wait by `reconnect_jitter` at most."""

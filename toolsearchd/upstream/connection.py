@@ -84,6 +84,11 @@ class Connection:
         self._settled = trio.Event()
 
     @property
+    def was_useful(self) -> bool:
+        """It answered a call, or held for a while."""
+        return self.answered or trio.current_time() - self._since > _FRESH_S
+
+    @property
     def protocol(self) -> str:
         return self.session.protocol_version or ""
 
@@ -295,7 +300,7 @@ class Connection:
                 return LostError("INDETERMINATE", f"{text}{PERHAPS}")
             return LostError("SERVER_UNAVAILABLE", f"the session has ended: {text}", invites=True, **fields)
         if status in _CREDENTIALS:
-            if self.answered or trio.current_time() - self._since > _FRESH_S:
+            if self.was_useful:
                 self._end_session()  # another connect may have other credentials
                 return LostError("SERVER_UNAVAILABLE", text, invites=True, **fields)
             return ToolsearchdError("SERVER_UNAVAILABLE", text, **fields)

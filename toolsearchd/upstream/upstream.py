@@ -382,7 +382,8 @@ class Upstream:
             return is_idle
         finally:
             self._connection = None
-            self._renews = connection.session_ended
+            useful = connection.was_useful
+            self._renews = connection.session_ended and self._backoff.renews(was_useful=useful)
             self._set("starting", "starting again")
 
     def _complain(self, words: str) -> None:
