@@ -182,3 +182,8 @@ def mean(
         if figure is not None and keep(*cell):
             cells.setdefault(cell, []).append(figure)
     return fmean(map(fmean, cells.values())) if cells else float("nan")
+
+
+def a_query(rows: Iterable[tuple[tuple[str, str], float | None]], kind: str) -> float:
+    """The mean over all queries of a kind: those of `MORE` are few in some catalogs."""
+    return fmean(figure for (_, of), figure in rows if of == kind and figure is not None)

@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 
 from tests.bench import train
-from tests.bench.development import MORE, REAL, Catalog, Example, examples, load, mean, under_grants
+from tests.bench.development import MORE, REAL, Catalog, Example, a_query, examples, load, mean, under_grants
 from toolsearchd.dialects.registry import make_analyzer
 from toolsearchd.index.document import IndexDocument
 from toolsearchd.index.evaluate import evaluate
@@ -55,9 +55,9 @@ def by_words(catalogs: Sequence[Catalog]) -> dict[str, float]:
         told[kind] = mean(rows["hit@5"], lambda name, of, kind=kind: of == kind)
     for key in ("languages: hit@5", "value: hit@5", "value: empty"):
         kind, _, figure = key.partition(": ")
-        told[key] = mean(rows[figure], lambda name, of, kind=kind: of == kind)
+        told[key] = a_query(rows[figure], kind)
     for figure in ("false match", "false any"):
-        told[f"long negative: {figure}"] = mean(rows[figure], lambda name, of: of == "long negative")
+        told[f"long negative: {figure}"] = a_query(rows[figure], "long negative")
     return told
 
 

@@ -288,11 +288,13 @@ class NaiveSecondStage(NaiveDefault):
             concepts.append(found)
         if not concepts:
             return {}
-        total = sum(concept["idf"] for concept in concepts)
-        unknown = sum(concept["idf"] for concept in concepts if not concept["scores"]) / total
+        counted = [concept for concept in concepts if concept["word"] not in plan.values]
+        total = sum(concept["idf"] for concept in counted)
+        unknown = sum(concept["idf"] for concept in counted if not concept["scores"]) / total
         scores = self.totals(concepts)
         vectors = {at: self.vector(at) for at in range(self.n)}
-        asked = self.query_vector([stems[0] for stems in plan.stems])
+        pairs = zip(plan.words, plan.stems, strict=True)
+        asked = self.query_vector([stems[0] for word, stems in pairs if word not in plan.values])
         known = [concept for concept in concepts if concept["scores"]]
         gate = max(known, key=lambda one: (one["idf"], one["word"]), default=None)
         verb = self.analyzer.verb([stems[0] for stems in plan.stems])
@@ -321,6 +323,7 @@ class NaiveSecondStage(NaiveDefault):
                 "server": 0.0 if asked is None else self.server_cosine(at, vectors, asked),
                 "unknown": unknown,
                 "product": float(subject),
+                "product_place": float(subject and plan.is_place),
                 "product_rest": coverage / (1 - unknown) if subject and unknown < 1 else 0.0,
                 "wordless": float(asked is None),
             }

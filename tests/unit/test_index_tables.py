@@ -111,6 +111,33 @@ def test_a_query_in_another_language_finds_english_tools(query: str, expected: s
     assert expected in ENGINE.all(query)[:2]
 
 
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("Schick das bitte als E-Mail an den Kunden", "mailer/send_email"),
+        ("peux-tu lire le fichier de mon dossier", "files/readFile"),
+        ("necesito leer lo que hay en este fichero", "files/readFile"),
+        ("preciso ler o arquivo que está na pasta", "files/readFile"),
+        ("devo leggere il documento che è nella cartella", "files/readFile"),
+        ("dosyayı okumak istiyorum", "files/readFile"),
+        ("Müşteriye bir e-posta gönder", "mailer/send_email"),
+        ("przeczytaj ten plik proszę", "files/readFile"),
+        ("이 파일을 읽어줘", "files/readFile"),
+    ],
+)
+def test_a_sentence_in_another_language_is_known_by_its_function_words(query: str, expected: str) -> None:
+    assert expected in ENGINE.all(query)[:3]
+
+
+def test_function_words_stand_for_nothing_and_hide_no_english() -> None:
+    table = language_table()
+    for word in ("der", "una", "nicht", "della", "için"):
+        assert table.is_function_word(word)
+        assert table.of(word) == ()
+    for word in DefaultAnalyzer().stop_words:
+        assert not table.is_function_word(word)
+
+
 def test_an_english_query_finds_tools_described_in_another_language() -> None:
     engine = Engine({**TOOLS, "hr/abc": "Löschen Sie einen Benutzer", "zh/xyz": "删除用户的文件"})
     assert {"hr/abc", "zh/xyz"} & set(engine.all("delete user")[:3])

@@ -162,7 +162,7 @@ class DefaultAnalyzer:
             parts = text.parts(run)
             words = [run] if is_foreign(run) else parts
             table = self.languages_table
-            strange = [word for word in words if table and (is_foreign(word) or table.whole(word))]
+            strange = [word for word in words if table and (is_foreign(word) or table.knows(word))]
             if not text.is_unspaced(run):
                 parts = [self.stems(word)[0] for word in parts if word not in self.stop_words]
             found = self._heads[run] = Run(tuple(parts), len(words), len(strange))
@@ -199,7 +199,8 @@ class DefaultAnalyzer:
                 told += [stem for _, several in table.segments(run.casefold()) for stem in several[:1]]
             else:
                 for word in text.parts(run):
-                    told += table.of(word)[:1] or self.words(word)
+                    if not table.is_function_word(word):
+                        told += table.of(word)[:1] or self.words(word)
         return told
 
     def _sketch(

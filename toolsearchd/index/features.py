@@ -29,7 +29,8 @@ FEATURES = (
     "cosine",  # of the query's vector and its own
     "server",  # of the query's vector and its server's, the sum of its tools'
     "unknown",  # share of the query's idf in words that no tool carries
-    "product",  # 1: the query names a product that no tool carries
+    "product",  # 1: the query names a product that no tool carries, not as a value
+    "product_place",  # 1: and begins with it, or works `on` or `in` it
     "product_rest",  # `coverage` where it does, of the words that some tool carries; else 0
     "wordless",  # 1: no word of the query has a vector, and both cosines are 0
 )
@@ -60,11 +61,11 @@ class FeatureReader:
         """A column a candidate, rows as in `FEATURES`. `cosines`: None without a vector of the query."""
         found = np.zeros((len(FEATURES), len(candidates)))
         score, coverage, name, line, adjacent, other_verb, same_verb, rarest, *rest = found
-        cosine, server, unknown, product, product_rest, wordless = rest
+        cosine, server, unknown, product, product_place, product_rest, wordless = rest
         best = float(scores.max())
         if best > 0:
             np.divide(scores.take(candidates), best, out=score)
-        total = max(plan.total_idf, 1e-9)
+        total = max(plan.asked_idf, 1e-9)
         np.divide(self._carried(plan, candidates, rarest), total, out=coverage)
         words, kinds, counts = self._heads
         said, pairs = _said(plan, words.take(candidates, axis=0))
@@ -82,9 +83,10 @@ class FeatureReader:
             wordless[:] = 1
         else:
             cosine[:], server[:] = cosines
-        unknown[:] = missing = sum([concept.idf for concept in plan.concepts if not concept.df]) / total
+        unknown[:] = missing = plan.missing_idf / total
         if plan.subject is not None:
             product[:] = 1
+            product_place[:] = plan.is_place
             np.divide(coverage, max(1 - missing, 1e-9), out=product_rest)
         return found
 

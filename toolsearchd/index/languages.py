@@ -1,6 +1,7 @@
 """Words of other languages with the English stems that stand for them, from a table of this package.
 
-For reading queries and tools that are not English. Product names and English words are not in it.
+For reading queries and tools that are not English. Product names and English words are not in it. Of words
+like `der` and `una` it says that they are function words: they tell the language and mean nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from toolsearchd.index.sketch import word_hash
 
 MAGIC = b"toolsearchd languages 1\n"
 # Of the shipped file: part of the index's fingerprint.
-DIGEST = "278e7501cedb556d6f6e940f420cfc9adbb9a2996ad5d1e16bff467bf6babd1d"
+DIGEST = "b1efac5bef5305020dfb0071cc2eab60e94c897b952edcc7d82831a93d755077"
 
 _KEPT = 1 << 14  # words
 _MOST_CHARS = 24
@@ -28,7 +29,8 @@ Stems = tuple[str, ...]
 
 
 class LanguageTable:
-    """Word → one or two English stems. Words by their hashes, in order; the sets of stems by number."""
+    """Word → one or two English stems, none of a function word. Words by their hashes, in order; the sets of
+    stems by number."""
 
     def __init__(self, buffer: bytes) -> None:
         """`buffer`: a file's bytes. Raises ValueError for what is no table."""
@@ -39,30 +41,41 @@ class LanguageTable:
         self._hashes = np.frombuffer(buffer, np.uint32, count, at + 8)
         self._numbers = np.frombuffer(buffer, np.uint16, count, at + 8 + 4 * count)
         lines = buffer[len(buffer) - stems_bytes :].decode().split("\n")
-        self._read: dict[str, Stems] = {}
+        self._read: dict[str, Stems | None] = {}
         self._stems = [tuple(line.split()) for line in lines]
 
     def of(self, word: str) -> Stems:
         """A case-folded word's, or those of the longest word that it is a form of; empty: it is not there."""
         word = word[:_MOST_CHARS]
+        if self.is_function_word(word):
+            return ()
         for end in range(len(word), max(_LEAST_STEM, len(word) - _ENDING) - 1, -1):
             if found := self.whole(word[:end]):
                 return found
         return self.whole(word)
 
     def whole(self, word: str) -> Stems:
-        found = self._read.get(word)
-        if found is None:
+        return self._entry(word) or ()
+
+    def knows(self, word: str) -> bool:
+        return self._entry(word) is not None
+
+    def is_function_word(self, word: str) -> bool:
+        return self._entry(word) == ()
+
+    def _entry(self, word: str) -> Stems | None:
+        """None: it is not there."""
+        if word not in self._read:
             if len(self._read) >= _KEPT:
                 self._read.clear()
-            found = self._read[word] = self._find(word)
-        return found
+            self._read[word] = self._find(word)
+        return self._read[word]
 
-    def _find(self, word: str) -> Stems:
+    def _find(self, word: str) -> Stems | None:
         wanted = word_hash(word)
         at = int(self._hashes.searchsorted(np.uint32(wanted)))
         if at >= len(self._hashes) or int(self._hashes[at]) != wanted:
-            return ()
+            return None
         return self._stems[int(self._numbers[at])]
 
     def segments(self, run: str) -> list[tuple[str, Stems]]:

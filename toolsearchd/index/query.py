@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from itertools import accumulate, pairwise
 from typing import NamedTuple
@@ -12,21 +11,20 @@ import numpy as np
 from toolsearchd.index import text
 from toolsearchd.index.analyzer import DefaultAnalyzer, is_compound
 from toolsearchd.index.concepts import Concept, Concepts, Stems, Tuning
+from toolsearchd.index.given import given, is_place, is_value
 from toolsearchd.index.impact import NOTHING, Sum
 from toolsearchd.index.lexicon import Lexicon
-from toolsearchd.nfkc import nfkc
 
 MAX_WORDS = 64  # a query of more content words names nothing by its 65th
 
 _JOINED_CHARS = 24
 _KEPT_RUNS = 1 << 14
 _FOREIGN = 0.4  # of a Latin query's words
+_SIGNS = (
+    2  # function words of other languages, or one word that the table has whole, make sure that it is one
+)
 _LATIN = 0x24F  # the last letter of its blocks
 _SPLIT_FROM = 6  # letters of a word that may be two known ones run together
-
-
-# Before a name that a tool is asked about, rather than the place that it works at.
-_VALUE_AFTER = r"of|about|for|at|by|called|named|titled|mentions?|mentioning|regarding"
 
 
 class QueryPlan(NamedTuple):
@@ -39,7 +37,11 @@ class QueryPlan(NamedTuple):
     typos: dict[str, str]  # unknown word → the known term it was read as
     absent_product: str | None
     subject: str | None  # the absent product, unless the query names it as the value of an argument
+    is_place: bool  # the query begins with the subject, or works on it
+    values: frozenset[str]  # unknown words that are given as values: no tool is to carry them
     total_idf: float  # of all words, unknown ones included
+    asked_idf: float  # of all but the values
+    missing_idf: float  # of those that no tool carries
     gate: tuple[str, Concept] | None  # the rarest known word; among equals the same one in any order
     added: Sum  # what the concepts that are not dense add, one after the other
     ends: list[int]  # where each concept's places end
@@ -54,10 +56,13 @@ class QueryPlan(NamedTuple):
         typos: dict[str, str],
         absent_product: str | None,
         subject: str | None,
+        is_place: bool,
+        values: frozenset[str],
     ) -> QueryPlan:
         known = [
             (concept.idf, word, concept) for word, concept in zip(words, concepts, strict=True) if concept.df
         ]
+        asked = [concept for word, concept in zip(words, concepts, strict=True) if word not in values]
         sums = [concept.sum for concept in concepts] or [NOTHING]
         return cls(
             words,
@@ -67,7 +72,11 @@ class QueryPlan(NamedTuple):
             typos,
             absent_product,
             subject,
+            is_place,
+            values,
             sum([concept.idf for concept in concepts]),
+            sum([concept.idf for concept in asked]),
+            sum([concept.idf for concept in asked if not concept.df]),
             max(known)[1:] if known else None,
             Sum(
                 np.concatenate([added.places for added in sums]),
@@ -78,6 +87,14 @@ class QueryPlan(NamedTuple):
             ),
             list(accumulate([len(added.places) for added in sums])),
         )
+
+    def asked_stems(self) -> list[str]:
+        """The first stem of each word that is no value."""
+        if not self.values:
+            return [stems[0] for stems in self.stems]
+        return [
+            stems[0] for word, stems in zip(self.words, self.stems, strict=True) if word not in self.values
+        ]
 
     def carried(self, position: int) -> float:
         """The idf of the words that a document carries."""
@@ -118,7 +135,7 @@ class QueryReader:
         words = self._words(query)
         means = self._means(words)
         if means:
-            words = [word for word in words if word.text in means or self._counts(word)]
+            words = [word for word in words if means.get(word.text, self._counts(word))] or words
         is_short = len(words) <= self._tuning.short_query
         product = self._absent_product(words) if is_short else None
         joined = self._joined(words) if self._tuning.joins else {}
@@ -137,9 +154,26 @@ class QueryReader:
                     typos[word.text] = meant
                     concept = self._concepts.of(self._analyzer.stems(meant))
             concepts.append(concept)
-        stems = [means.get(word.text, word.stems) for word in words]
-        subject = None if product is not None and is_value(product, query) else product
-        return QueryPlan.of([word.text for word in words], stems, concepts, unknown, typos, product, subject)
+        stems = [means.get(word.text) or word.stems for word in words]
+        subject = product
+        if product is not None and is_value(
+            product, query, self._products_here(words), self._concepts.is_known
+        ):
+            subject = None
+        values = frozenset(unknown) & given(query) if unknown and not means else frozenset()
+        if subject is not None:
+            values -= set(subject.split())
+        elif product is not None:
+            values |= set(product.split()) & set(unknown)
+        if len(values) == len(words):
+            values = frozenset()
+        texts = [word.text for word in words]
+        at = subject is not None and is_place(subject, query)
+        return QueryPlan.of(texts, stems, concepts, unknown, typos, product, subject, at, values)
+
+    def _products_here(self, words: list[Word]) -> list[str]:
+        """Those of one word that the query names and a tool carries."""
+        return [word.text for word in words if word.is_product and self._concepts.of(word.stems).df]
 
     def _words(self, query: str) -> list[Word]:
         """The distinct content words; all words where there are no others. Words of equal stems are one."""
@@ -166,19 +200,24 @@ class QueryReader:
         found = {word.text: word.means for word in words if word.means}
         here = False
         strange: dict[str, tuple[str, ...]] = {}
-        is_sure = bool(found)
+        signs = len(found) * _SIGNS
         for word in words:
             if word.means or word.is_product:
+                continue
+            if table.is_function_word(word.text):
+                strange[word.text] = ()
+                signs += 1
                 continue
             whole = table.whole(word.text)
             is_known = self._concepts.is_known(word.text)
             if stems := whole or (() if self._analyzer.is_english(word.text) else table.of(word.text)):
-                is_sure |= bool(whole) and not is_known
+                if whole and not is_known:
+                    signs += _SIGNS
                 if is_known:
                     here |= not self._analyzer.is_english(word.text)
                 else:
                     strange[word.text] = stems
-        if is_sure and not here and len(strange) + len(found) >= _FOREIGN * len(words):
+        if signs >= _SIGNS and not here and len(strange) + len(found) >= _FOREIGN * len(words):
             found |= strange
         return found
 
@@ -289,19 +328,3 @@ class QueryReader:
         }
         known = [(-df, term) for term in candidates if (df := scope.document_frequency(term))]
         return min(known)[1] if known else None
-
-
-def is_value(product: str, query: str) -> bool:
-    """Is every mention of the product part of a longer name (`linear.app`), or what something is about?
-
-    A query that begins with `jira_` is a tool's name.
-    """
-    name = r"[\W_]+".join(map(re.escape, product.split()))
-    forms = (
-        rf"(?<=\w)[._\-/@:]{name}(?![^\W_])",
-        rf"(?<![^\W_]){name}[./@:](?=\w)",
-        rf"(?<=\s){name}[_\-](?=\w)",
-        rf"\b(?:{_VALUE_AFTER})\s+(?:the\s+)?{name}(?![^\W_])",
-    )
-    rest = re.sub("|".join(forms), " ", nfkc(query).casefold())
-    return not re.search(rf"(?<![^\W_]){name}(?![^\W_])", rest)

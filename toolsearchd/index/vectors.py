@@ -78,8 +78,8 @@ class WordVectors:
         servers.is_made[row] = True
 
     def vector(self, plan: QueryPlan) -> Vector | None:
-        """The query's, of whole numbers; None where no word of it has a row."""
-        found = self._table.of_query([stems[0] for stems in plan.stems])
+        """The query's without its values, of whole numbers; None where no word of it has a row."""
+        found = self._table.of_query(plan.asked_stems())
         return None if found is None else quantised(found)
 
     def nearest(self, vector: Vector, limit: int) -> list[int]:

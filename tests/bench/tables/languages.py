@@ -2,7 +2,7 @@
 
 Words are those of translated programs' messages, of lists of frequent words and of a multilingual sentence
 encoder's vocabulary. A word's stems are those of the English messages that it occurs with most, and its
-nearest English words by the encoder.
+nearest English words by the encoder. A glossary of what people ask of tools, by hand, goes before them.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ LANGUAGES = {
     "ja": "",
     "ko": "",
 }
+HERE = Path(__file__).parent
 OTHER_SCRIPTS = re.compile("[\u0590-\u0dff\u0e00-\u0eff]")
 NEIGHBOURS = 6
 ENTRIES = 62_000
@@ -100,6 +101,25 @@ def _words(told: str) -> Iterator[str]:
             yield from (part for part in text.parts(run) if len(part) > 2 and part.isalpha())
 
 
+def by_hand(analyzer: DefaultAnalyzer) -> dict[str, tuple[str, ...]]:
+    """Word → English stems, of the glossary beside this file; none of the function words."""
+    found: dict[str, tuple[str, ...]] = {}
+    for line in _lines("glossary.txt"):
+        english, _, words = line.partition(":")
+        stems = [analyzer.stems(word)[0] for word in english.split()]
+        for word in words.casefold().split():
+            if word not in english.split() and (len(word) > 2 or not word.isascii()):
+                both = (*found.get(word, ())[:1], *stems)
+                found[word] = tuple(dict.fromkeys(both))[:2]
+    for line in _lines("function_words.txt"):
+        found |= dict.fromkeys(line.partition(":")[2].split(), ())
+    return found
+
+
+def _lines(name: str) -> list[str]:
+    return [line for line in (HERE / name).read_text("utf-8").splitlines() if not line.startswith("#")]
+
+
 def table(folder: Path, texts: list[Text], analyzer: DefaultAnalyzer) -> dict[str, tuple[str, ...]]:
     """Word → its English stems, the more telling first."""
     counts: Counter[str] = Counter()
@@ -135,8 +155,15 @@ def table(folder: Path, texts: list[Text], analyzer: DefaultAnalyzer) -> dict[st
     for word, (score, kept) in list(entries.items()):
         if "\u0400" <= word[0] <= "\u052f" and len(stem := stemmer("russian").stemWord(word)) > 3:
             entries.setdefault(stem, (0.8 * score, kept))
-    order = sorted(entries, key=lambda word: (-entries[word][0], word))[:ENTRIES]
-    return {word: entries[word][1] for word in sorted(order)}
+    own = {
+        word: several
+        for word, several in by_hand(analyzer).items()
+        if not several or not word.isascii() or (word not in plain and analyzer.stems(word)[0] not in stems)
+    }
+    rest = sorted(entries.keys() - own.keys(), key=lambda word: (-entries[word][0], word))[
+        : ENTRIES - len(own)
+    ]
+    return dict(sorted({**own, **{word: entries[word][1] for word in rest}}.items()))
 
 
 def _plain(source: str) -> set[str]:
