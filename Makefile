@@ -11,7 +11,7 @@ SOAK_MINUTES ?= 10
 UNIT_DIR ?= $(or $(XDG_CONFIG_HOME),$(HOME)/.config)/systemd/user
 UNITS := toolsearchd.socket toolsearchd-control.socket
 
-.PHONY: help demo test lint format bench bench-peers bench-retrieval bench-stand-ins bench-listing bench-assemble bench-stop bench-overhead bench-large bench-warm-start bench-neighbours bench-held bench-real-servers soak units install-units uninstall-units clean
+.PHONY: help demo test lint format bench bench-peers bench-retrieval bench-stand-ins bench-listing bench-assemble bench-stop bench-overhead bench-large bench-warm-start bench-neighbours bench-held bench-real-servers test-semantic soak units install-units uninstall-units clean
 
 help:
 	@echo "make demo    a first run: a private daemon with sample servers"
@@ -20,6 +20,7 @@ help:
 	@echo "make bench   benchmarks, printed as tables"
 	@echo "make bench-peers       retrieval beside its peers, quality and speed; DATA=DIR, ARGS=--large"
 	@echo "make bench-retrieval   the second stage: quality, calibration, cost, ablations; DATA=DIR, ARGS=--quick"
+	@echo "make test-semantic     what needs the extra: answers with the sentence model's part"
 	@echo "make bench-stand-ins   eval through a daemon with stand-in servers beside eval on a file; DATA=DIR"
 	@echo "make bench-listing     what listings show of a catalog, by budget and by server; DATA=DIR…"
 	@echo "make bench-stop        how long a stop takes: 8 agents, full windows, slow servers"
@@ -89,6 +90,12 @@ bench-held: $(VENV)/test-installed
 
 bench-real-servers: $(VENV)/test-installed
 	$(PY) -m tests.bench.real_servers $(ARGS)
+
+# What is skipped where the extra is not installed: in an environment of its own, which has it.
+test-semantic:
+	$(PYTHON) -m venv build/semantic
+	build/semantic/bin/python -m pip install -q --disable-pip-version-check -e '.[test,semantic]'
+	build/semantic/bin/python -m pytest -q tests/e2e/test_semantic.py tests/actors/test_sentences.py tests/unit/test_sentence_model.py
 
 soak: $(VENV)/node-installed
 	TOOLSEARCHD_PROPERTY_STEPS=50000 TOOLSEARCHD_PROPERTY_ROUNDS=5000 $(PY) -m pytest -q tests/property --hypothesis-profile=soak

@@ -47,7 +47,7 @@ class DaemonProcess:
             "XDG_CONFIG_HOME": str(root / "xdg"),
             **(env or {}),
         }
-        self.program = ["-m", "toolsearchd"]
+        self.python, self.program = sys.executable, ["-m", "toolsearchd"]
         self.process = None
         self.ready_after_s = None
         self.write_servers(servers or {})
@@ -72,7 +72,7 @@ class DaemonProcess:
         notify.bind(address)
         notify.settimeout(30)
         begun = time.monotonic()
-        command = [sys.executable, *self.program, "--log-level", "debug"]
+        command = [self.python, *self.program, "--log-level", "debug"]
         command += [
             *(("--config", self.config_file) if self.config_file is not None else ()),
             "--runtime-dir",

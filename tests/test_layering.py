@@ -202,6 +202,7 @@ READS_WHOLE = {
     "index/lexicon/__init__.py",
     "index/languages.py",
     "index/semantics.py",
+    "index/sentence_model.py",
     "index/words.py",
     "disclosure/tokens.py",
     "disclosure/manifest.py",

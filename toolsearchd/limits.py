@@ -108,6 +108,12 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     compile_inline_tools: int = 200  # larger changes go to the worker process
     doctor_searches: int = 2_000  # for tools that may be hard to find: some seconds at 10,000 tools
     worker_idle_s: float = 60.0
+    sentence_idle_s: float = 600.0  # of the sentence model's worker: it takes a second to start, and 150 MB
+    sentence_query_s: float = 0.010  # a search waits so long for its query's vector, then does without
+    sentence_batch: int = 8  # tools a request: a query waits behind one, some 60 ms
+    sentence_answer_s: float = 30.0  # … that takes longer than this is given up
+    sentence_share: float = 0.5  # of one CPU, while the catalog's vectors are made
+    sentence_retry_s: float = 600.0  # after the worker died of it twice, or the model could not be used
     # --- what is made for sessions, and kept while it is true ------------------------------------
     kept_views: int = 64  # of the newest catalog, one a grant and dialect: as many as there may be sessions
     assembled_bytes: int = 32 * 1024 * 1024  # listings by context length and encoding: 1,000 of usual size

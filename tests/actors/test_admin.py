@@ -67,7 +67,10 @@ class Fleet:
 
 
 class Silent:
-    """Nothing odd."""
+    """Nothing odd, and no model."""
+
+    state = "off"
+    reason = "not installed"
 
     def findings(self):
         return []
@@ -90,6 +93,7 @@ def admin(world):
         journal=world.journal,
         manifests=Silent(),
         orphans=Silent(),
+        sentences=Silent(),
         limits=Limits(),
         restart_needed=list,
         oddities=(lambda: [Finding(level="warning", about="fds", message="few", mend="raise", kind="few")],),
@@ -102,6 +106,7 @@ async def test_status_says_what_there_is(world, admin):
     assert (status["servers"], status["tools"]) == ({"ready": 2}, 5)
     assert [one["session"] for one in status["sessions"]] == [session.session_id]
     assert status["problems"] == ["few"]
+    assert status["semantic"].members() == {"state": "off", "reason": "not installed"}
     assert status["memory_bytes"] > 1 << 20
     assert admin.one_line() == "servers: 2 ready; tools: 5; sessions: 1"
 

@@ -292,7 +292,7 @@ async def test_an_evaluator_that_waits_for_counts(tmp_path, nursery):
 
 async def test_a_worker_process_that_is_asked(nursery):
     """Its answer would be the next one's: the process ends, and another one is asked."""
-    worker, before = Worker(LIMITS, dict(os.environ)), descriptors()
+    worker, before = Worker(LIMITS.worker_idle_s, dict(os.environ)), descriptors()
     await nursery.start(worker.run)
     texts = CountTokens("o200k_base", ["some text"] * 1000)
 

@@ -39,7 +39,7 @@ def cataloger_of(held):
     return Cataloger(
         sources=lambda: tuple(held),
         options=dict,
-        worker=Worker(limits, {}),
+        worker=Worker(limits.worker_idle_s, {}),
         limits=limits,
         snapshot=Snapshot.empty(),
     )

@@ -7,7 +7,6 @@ import pytest
 import trio
 
 from toolsearchd.disclosure.tokens import VOCABULARIES, count_tokens
-from toolsearchd.limits import Limits
 from toolsearchd.live.token_counts import TokenCounts
 from toolsearchd.live.worker import Worker, WorkerError
 
@@ -33,7 +32,7 @@ async def counted(state_dir, worker, encoding="o200k_base", texts=TEXTS):
 
 @pytest.fixture
 async def worker():
-    one = Worker(Limits(), dict(os.environ))
+    one = Worker(60.0, dict(os.environ))
     async with trio.open_nursery() as nursery:
         await nursery.start(one.run)
         yield one

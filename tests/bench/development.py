@@ -17,6 +17,7 @@ import numpy.typing as npt
 from pyroaring import BitMap
 
 from tests.bench.evaluate_adapter import snapshot_of
+from tests.bench.sentences import Sentences
 from toolsearchd.catalog.snapshot import Snapshot
 from toolsearchd.dialects.registry import RANKINGS
 from toolsearchd.index.evaluate import EvalQuery
@@ -41,6 +42,7 @@ class Catalog(msgspec.Struct, frozen=True):
     name: str
     snapshot: Snapshot
     queries: list[EvalQuery]
+    sentences: Sentences | None = None
 
     @property
     def family(self) -> str:
@@ -48,7 +50,8 @@ class Catalog(msgspec.Struct, frozen=True):
 
     def searcher(self, mask: BitMap | None = None) -> DefaultSearcher:
         granted = self.snapshot.live if mask is None else mask
-        found = self.snapshot.searcher(RANKINGS["default"], granted)
+        store = self.sentences and self.sentences.store
+        found = self.snapshot.searcher(RANKINGS["default"], granted, sentences=store)
         assert isinstance(found, DefaultSearcher)
         return found
 
@@ -67,13 +70,17 @@ class Example(msgspec.Struct):
     features: Floats
     right: npt.NDArray[np.bool_]
     granted: int = 0  # servers of the grant it was asked under; 0: all
+    by_sentences: bool = False  # with the sentence model's part
 
     @property
     def cell(self) -> tuple[str, str]:
         return f"{self.set}/{self.granted}" if self.granted else self.set, self.query.kind
 
 
-def load(folder: Path, *, tables: bool = True, only: Sequence[str] = ()) -> list[Catalog]:
+def load(
+    folder: Path, *, tables: bool = True, only: Sequence[str] = (), sentences: Sentences | None = None
+) -> list[Catalog]:
+    """`sentences`: as the extra `semantic` finds."""
     more: dict[str, list[EvalQuery]] = {}
     for path in sorted((folder / "queries_more").glob("*.jsonl")):
         for line in path.read_text("utf-8").splitlines():
@@ -88,7 +95,10 @@ def load(folder: Path, *, tables: bool = True, only: Sequence[str] = ()) -> list
         tools = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
         lines = (folder / "queries" / path.name).read_text("utf-8").splitlines()
         queries = [msgspec.json.decode(line, type=EvalQuery) for line in lines] + more.get(path.stem, [])
-        found.append(Catalog(path.stem, snapshot_of(tools, tables=tables), queries))
+        catalog = Catalog(path.stem, snapshot_of(tools, tables=tables), queries, sentences)
+        if sentences is not None:
+            sentences.learn(catalog.snapshot)
+        found.append(catalog)
     return found
 
 
@@ -160,16 +170,19 @@ def without_vectors(one: Example) -> Example:
     features = one.features.copy()
     for name, value in (("cosine", 0.0), ("server", 0.0), ("wordless", 1.0)):
         features[:, FEATURES.index(name)] = value
-    return Example(one.set, one.family, one.query, features, one.right, one.granted)
+    return Example(one.set, one.family, one.query, features, one.right, one.granted, one.by_sentences)
 
 
 def _example(catalog: Catalog, searcher: DefaultSearcher, query: EvalQuery, granted: int = 0) -> Example:
     assert searcher.second is not None
     plan = searcher.reader.read(query.query)
-    positions, features, _, _ = searcher.second.candidates(plan, searcher.scores(plan))
-    names = [catalog.named(int(searcher.scope.docs[at])) for at in positions]
+    if catalog.sentences is not None:
+        catalog.sentences.ask(query.query)
+    meant = searcher.second.meant(plan, query.query)
+    found = searcher.second.candidates(plan, searcher.scores(plan), meant)
+    names = [catalog.named(int(searcher.scope.docs[at])) for at in found.positions]
     right = np.array([tool in query.relevant for tool in names], bool)
-    return Example(catalog.name, catalog.family, query, features.T, right, granted)
+    return Example(catalog.name, catalog.family, query, found.features.T, right, granted, meant is not None)
 
 
 def mean(

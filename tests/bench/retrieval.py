@@ -2,6 +2,8 @@
 
     python -m tests.bench.retrieval --data DIR [--quick]
 
+Where the extra `semantic` is installed, what it finds stands beside.
+
 DIR as for `tests.bench.train`. The shipped model is what is judged; leave-one-family-out trains others.
 """
 
@@ -18,10 +20,12 @@ import numpy as np
 
 from tests.bench import train
 from tests.bench.development import MORE, REAL, Catalog, Example, a_query, examples, load, mean, under_grants
+from tests.bench.sentences import Sentences
 from toolsearchd.dialects.registry import make_analyzer
 from toolsearchd.index.document import IndexDocument
 from toolsearchd.index.evaluate import evaluate
 from toolsearchd.index.semantics import ADMISSION, shipped_model
+from toolsearchd.index.sentence_model import lacking
 
 BINS = 10
 
@@ -59,6 +63,22 @@ def by_words(catalogs: Sequence[Catalog]) -> dict[str, float]:
     for figure in ("false match", "false any"):
         told[f"long negative: {figure}"] = a_query(rows[figure], "long negative")
     return told
+
+
+def with_sentences(folder: Path, *, quick: bool) -> dict[str, dict[str, float]]:
+    """The same two columns with the sentence model's part."""
+    if missing := lacking():
+        print(f"without the sentence model: {', '.join(missing)} not installed\n")
+        return {}
+    catalogs = load(folder, sentences=Sentences())
+    found = [one for catalog in catalogs for one in examples(catalog)]
+    shipped = dict.fromkeys({one.family for one in found}, shipped_model(sentences=True))
+    columns = {"with the extra": train.figures(found, shipped)}
+    if not quick:
+        more = [one for catalog in catalogs for one in under_grants(catalog)]
+        models = train.left_out([*found, *more], train.BY_SENTENCES)
+        columns["with it, one family left out"] = train.figures(found, models)
+    return columns
 
 
 def calibration(found: Iterable[Example]) -> None:
@@ -115,18 +135,15 @@ def cost(catalogs: Sequence[Catalog]) -> None:
 def ablations(found: Sequence[Example]) -> None:
     """The ranking with one feature less, trained anew, one family left out at a time."""
     print("\n| left out | hit@5, one family left out |\n|---|---|")
-    whole = train.RANKED_BY
+    whole = train.BY_WORDS.ranked_by
     for name in ("nothing", *whole):
-        train.RANKED_BY = tuple(feature for feature in whole if feature != name)
+        ranked_by = tuple(feature for feature in whole if feature != name)
         models = {}
         for family in sorted({one.family for one in found}):
-            rank = train.fit_rank(
-                [one for one in found if one.family != family and one.query.kind != "languages"]
-            )
-            weights = dict(zip(train.RANKED_BY, rank.tolist(), strict=True))
+            rest = [one for one in found if one.family != family and one.query.kind != "languages"]
+            weights = dict(zip(ranked_by, train.fit_rank(rest, ranked_by).tolist(), strict=True))
             models[family] = msgspec.structs.replace(shipped_model(), rank=weights)
         print(f"| {name} | {train.figures(found, models)['hit@5 all']:.4f} |", flush=True)
-    train.RANKED_BY = whole
 
 
 def main() -> None:
@@ -143,6 +160,7 @@ def main() -> None:
     if not args.quick:
         more = [one for catalog in catalogs for one in under_grants(catalog)]
         columns["one family left out"] = train.figures(found, train.left_out([*found, *more]))
+    columns |= with_sentences(args.data, quick=args.quick)
     print("| figure | " + " | ".join(columns) + " |\n|---|" + "---|" * len(columns))
     for name in columns["as shipped"]:
         print(f"| {name} | " + " | ".join(f"{column[name]:.3f}" for column in columns.values()) + " |")

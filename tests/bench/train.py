@@ -1,6 +1,8 @@
 """Makes `toolsearchd/index/tables/second_stage.json`: the weights of both models and the two thresholds.
 
-    python -m tests.bench.train --data DIR
+    python -m tests.bench.train --data DIR [--sentences]
+
+`--sentences`: `second_stage_sentences.json`, for answers that the sentence model has a part in.
 
 The ranking model maximises the chance that a softmax over a query's candidates falls on a right one.
 Admission is a logistic model over the first of them. Cells weigh by the root of their size. Prints the
@@ -14,49 +16,81 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from tests.bench.development import MORE, REAL, Example, Floats, a_query, examples, load, mean, under_grants
+from tests.bench.sentences import Sentences
 from toolsearchd.index.features import FEATURES
-from toolsearchd.index.semantics import ADMISSION, LinearModel
+from toolsearchd.index.semantics import ADMISSION, LinearModel, shipped_model
 
 TABLES = Path(__file__).parents[2] / "toolsearchd" / "index" / "tables"
 
-RANKED_BY = tuple("score coverage name line adjacent other_verb same_verb rarest cosine server".split())
+_RANKED_BY = "coverage name line other_verb same_verb rarest cosine server"
 ADMITTED_BY = tuple(
     "coverage name line adjacent other_verb same_verb rarest cosine server unknown product product_place"
-    " product_rest wordless total behind".split()
+    " product_rest wordless meaning total behind".split()
 )
 FALSE_MATCH = 0.042  # of queries for an absent capability, the share that may get a match
 FALSE_MATCH_MOST = 0.061  # in any set
 FALSE_ANY = 0.349  # and any answer
 DEPTH = 5  # candidates of a query that admission learns from
 NEGATIVE = 3.0  # what a query for an absent capability counts
-GRANTED = 0.6  # what a query counts under a grant that leaves a right tool
-UNGRANTED = 3.0  # and one that leaves none
-MADE_UP = 0.06  # a tool's name, one word of it
-NO_WORDS = 0.2  # that word beside two that are nowhere
 RIDGE = 1e-3
 
 
-def train(found: Sequence[Example]) -> LinearModel:
+class Recipe(NamedTuple):
+    file: str
+    ranked_by: tuple[str, ...]
+    granted: float  # what a query counts under a grant that leaves a right tool
+    ungranted: float  # and one that leaves none
+    made_up: float  # a tool's name, one word of it
+    no_words: float  # that word beside two that are nowhere
+
+    def worth(self, one: Example) -> float:
+        """What a query counts."""
+        if not one.granted:
+            return NEGATIVE if one.query.kind == "negative" else 1.0
+        if one.query.kind == "no words":
+            return self.no_words
+        if one.query.kind in ("name", "word"):
+            return self.made_up
+        return self.granted if one.query.relevant else self.ungranted
+
+
+BY_WORDS = Recipe(
+    "second_stage.json", tuple(f"score {_RANKED_BY} adjacent".split()), 0.6, 3.0, made_up=0.06, no_words=0.2
+)
+BY_SENTENCES = Recipe(
+    "second_stage_sentences.json",
+    tuple(f"{_RANKED_BY} meaning".split()),
+    1.0,
+    4.0,
+    made_up=0.04,
+    no_words=0.2,
+)
+
+
+def train(found: Sequence[Example], recipe: Recipe = BY_WORDS) -> LinearModel:
     """Other languages are left out: their words say nothing to these features."""
     found = [one for one in found if one.query.kind != "languages" and len(one.right)]
+    if recipe is BY_SENTENCES:
+        found = [one for one in found if one.by_sentences]
     whole = [one for one in found if not one.granted]
-    rank = dict(zip(RANKED_BY, fit_rank(whole).tolist(), strict=True))
+    rank = dict(zip(recipe.ranked_by, fit_rank(whole, recipe.ranked_by).tolist(), strict=True))
     model = LinearModel(rank=rank, admit={}, bias=0.0, match=2.0, near=2.0)
-    weights, bias = fit_admission(found, model)
+    weights, bias = fit_admission(found, model, recipe)
     admit = dict(zip(ADMITTED_BY, weights.tolist(), strict=True))
     return with_thresholds(_rounded(msgspec.structs.replace(model, admit=admit, bias=bias)), whole)
 
 
-def fit_rank(found: Sequence[Example]) -> Floats:
+def fit_rank(found: Sequence[Example], ranked_by: Sequence[str]) -> Floats:
     """Newton's method with steps halved until they help; the bend is that of the softmax alone."""
     found = [one for one in found if one.right.any() and not one.right.all()]
-    columns = [FEATURES.index(name) for name in RANKED_BY]
+    columns = [FEATURES.index(name) for name in ranked_by]
     features = np.concatenate([one.features[:, columns] for one in found])
     right = np.concatenate([one.right for one in found])
     sizes = np.array([len(one.right) for one in found])
@@ -96,7 +130,7 @@ def _softmax(score: Floats, starts: npt.NDArray[np.intp], owner: npt.NDArray[np.
     return share / total
 
 
-def fit_admission(found: Sequence[Example], model: LinearModel) -> tuple[Floats, float]:
+def fit_admission(found: Sequence[Example], model: LinearModel, recipe: Recipe) -> tuple[Floats, float]:
     """Newton's method."""
     columns = [ADMISSION.index(name) for name in ADMITTED_BY]
     parts, rights, weights = [], [], []
@@ -104,7 +138,7 @@ def fit_admission(found: Sequence[Example], model: LinearModel) -> tuple[Floats,
         features, order, _ = admission(one, model)
         parts.append(features[:DEPTH, columns])
         rights.append(one.right[order][:DEPTH])
-        weights.append(np.full(len(parts[-1]), weight * _worth(one)))
+        weights.append(np.full(len(parts[-1]), weight * recipe.worth(one)))
     x, y, w = np.concatenate(parts), np.concatenate(rights).astype(np.float64), np.concatenate(weights)
     w /= w.sum()
     scale, middle = x.std(axis=0) + 1e-9, x.mean(axis=0)
@@ -150,14 +184,16 @@ def with_thresholds(model: LinearModel, found: Sequence[Example]) -> LinearModel
 
 
 def figures(found: Sequence[Example], model_of: dict[str, LinearModel]) -> dict[str, float]:
-    """`model_of`: by family. Named tools aside, as the searcher answers."""
+    """`model_of`: by family. Named tools aside, as the searcher answers: what a sentence model was not asked
+    about is judged by the shipped one without."""
+    is_asked = any(one.by_sentences for one in found)
     rows: dict[str, list[tuple[tuple[str, str], float]]] = {}
 
     def note(figure: str, one: Example, value: float) -> None:
         rows.setdefault(figure, []).append((one.cell, value))
 
     for one in found:
-        model = model_of[one.family]
+        model = model_of[one.family] if one.by_sentences == is_asked else shipped_model()
         _, order, p = admission(one, model)
         right = one.right[order]
         answered = len(p) > 0 and p.max() >= model.near
@@ -190,18 +226,10 @@ def figures(found: Sequence[Example], model_of: dict[str, LinearModel]) -> dict[
     return told
 
 
-def left_out(found: Sequence[Example]) -> dict[str, LinearModel]:
+def left_out(found: Sequence[Example], recipe: Recipe = BY_WORDS) -> dict[str, LinearModel]:
     """By family a model that saw nothing of it."""
     families = sorted({one.family for one in found})
-    return {family: train([one for one in found if one.family != family]) for family in families}
-
-
-def _worth(one: Example) -> float:
-    if one.granted:
-        if one.query.kind in ("name", "word", "no words"):
-            return NO_WORDS if one.query.kind == "no words" else MADE_UP
-        return GRANTED if one.query.relevant else UNGRANTED
-    return NEGATIVE if one.query.kind == "negative" else 1.0
+    return {family: train([one for one in found if one.family != family], recipe) for family in families}
 
 
 def _weights(found: Sequence[Example]) -> Floats:
@@ -212,15 +240,16 @@ def _weights(found: Sequence[Example]) -> Floats:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--sentences", action="store_true")
     args = parser.parse_args()
-    catalogs = load(args.data)
+    catalogs = load(args.data, sentences=Sentences() if args.sentences else None)
     found = [one for catalog in catalogs for one in examples(catalog)]
     more = [one for catalog in catalogs for one in under_grants(catalog)]
-    model = train([*found, *more])
+    recipe = BY_SENTENCES if args.sentences else BY_WORDS
+    model = train([*found, *more], recipe)
     of_all = figures(found, dict.fromkeys({one.family for one in found}, model))
-    apart = figures(found, left_out([*found, *more]))
-    text = msgspec.json.encode(model)
-    (TABLES / "second_stage.json").write_bytes(msgspec.json.format(text, indent=2) + b"\n")
+    apart = figures(found, left_out([*found, *more], recipe))
+    (TABLES / recipe.file).write_bytes(msgspec.json.format(msgspec.json.encode(model), indent=2) + b"\n")
     print("| figure | trained on all | leave one family out |\n|---|---|---|")
     for name, value in of_all.items():
         print(f"| {name} | {value:.3f} | {apart[name]:.3f} |")

@@ -9,7 +9,7 @@ from tests.daemon import DaemonProcess, wait_until
 from tests.servers.zoo import zoo
 
 TOOLS = {
-    "t1": "Rechnungen an Kunden verschicken",
+    "t1": "Kegelbahnen verpachten",
     "t2": "Отправить счета клиентам",
     "t3": "Frobnicate the widget",
     "t4": "Send a message to a channel",
@@ -40,16 +40,16 @@ def configure(daemon, **tool_search):
 
 
 def test_a_language_of_the_config_is_in_force_without_a_restart(daemon):
-    assert finds(daemon, "rechnung an kunde") == []
+    assert finds(daemon, "kegelbahn") == []
     generation = daemon.ctl("status")[1]["generation"]
     configure(daemon, languages=["english", "german"])
-    wait_until(lambda: finds(daemon, "rechnung an kunde") == ["t1"], within_s=10)
+    wait_until(lambda: finds(daemon, "kegelbahn") == ["t1"], within_s=10)
     assert daemon.ctl("status")[1]["generation"] > generation
     assert finds(daemon, "frobnicating widgets") == ["t3"]
-    _, explained = daemon.ctl("explain", "rechnung", "--tool", "t1")
+    _, explained = daemon.ctl("explain", "kegelbahn", "--tool", "t1")
     assert explained["verdict"]["cause"] == "offered"
     configure(daemon)
-    wait_until(lambda: finds(daemon, "rechnung an kunde") == [], within_s=10)
+    wait_until(lambda: finds(daemon, "kegelbahn") == [], within_s=10)
 
 
 def test_a_script_tells_its_language(daemon):
@@ -121,12 +121,12 @@ def test_a_start_from_the_kept_catalog_reads_queries_in_its_language(tmp_path):
     )
     with daemon:
         daemon.wait_servers("s")
-        assert finds(daemon, "rechnung") == ["t1"]
+        assert finds(daemon, "kegelbahn") == ["t1"]
     gate.unlink()
     with daemon.start():
         assert daemon.server("s")["state"] == "starting"
-        assert finds(daemon, "rechnung") == ["t1"]
+        assert finds(daemon, "kegelbahn") == ["t1"]
     daemon.write_config(daemon.config | {"tools": {"tool_search": {"languages": "english"}}})
     with daemon.start():
-        assert finds(daemon, "rechnung") == []
-        assert finds(daemon, "rechnungen") == ["t1"]
+        assert finds(daemon, "kegelbahn") == []
+        assert finds(daemon, "kegelbahnen") == ["t1"]

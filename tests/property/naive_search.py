@@ -326,6 +326,7 @@ class NaiveSecondStage(NaiveDefault):
                 "product_place": float(subject and plan.is_place),
                 "product_rest": coverage / (1 - unknown) if subject and unknown < 1 else 0.0,
                 "wordless": float(asked is None),
+                "meaning": 0.0,
             }
         return found
 

@@ -114,7 +114,8 @@ def test_the_second_stage(documents: list[IndexDocument], data: st.DataObject, t
     plan = searcher.reader.read(text)
     expected = NaiveSecondStage(analyzer, visible, LEXICON, searcher.tuning).features(plan)
     scores = searcher.scores(plan)
-    positions, features, _, _ = searcher.second.candidates(plan, scores)
+    candidates = searcher.second.candidates(plan, scores)
+    positions, features = candidates.positions, candidates.features
     assert positions.tolist() == sorted(expected)
     for position, row in zip(positions.tolist(), features.T.tolist(), strict=True):
         assert dict(zip(FEATURES, row, strict=True)) == pytest.approx(expected[position], abs=1e-5)

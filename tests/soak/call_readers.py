@@ -217,6 +217,7 @@ def analysed(text: str) -> object:
     "queries",
     LIMITS.query_chars,
     "index/query.py",
+    "index/given.py",
     "dialects/hermes/ranker.py",
     "dialects/openclaw/ranker.py",
     "disclosure/history.py",

@@ -22,6 +22,7 @@ from toolsearchd.index.lexicon import Lexicon
 from toolsearchd.index.postings import Index, bitmap
 from toolsearchd.index.ranking import Ranking
 from toolsearchd.index.searcher import Searcher
+from toolsearchd.index.sentences import SentenceStore
 
 Ids = npt.NDArray[np.int32]
 
@@ -159,10 +160,17 @@ class Snapshot:
         """Up to `n` public names of the mask that `name` may have meant."""
         return near_names(name, (tool.public_name for tool in self.iter_tools(mask)), n)
 
-    def searcher(self, ranking: Ranking, mask: BitMap, lexicon: Lexicon | None = None) -> Searcher:
+    def searcher(
+        self,
+        ranking: Ranking,
+        mask: BitMap,
+        lexicon: Lexicon | None = None,
+        sentences: SentenceStore | None = None,
+    ) -> Searcher:
         """The ranking's searcher over the mask's tools. Make it once per snapshot and mask: it caches.
 
-        `lexicon`: the user's own word lists, for the `default` ranker.
+        `lexicon`: the user's own word lists, for the `default` ranker; `sentences`: vectors of a sentence
+        model, for it too.
         """
         return ranking.over(
             self.indexes.get(ranking.name),
@@ -171,6 +179,8 @@ class Snapshot:
             analyzer=self.analyzers.get(ranking.name),
             lexicon=lexicon,
             tool_of=self._tool,
+            sentences=sentences,
+            digests=self.digests,
         )
 
     def _tool(self, doc: int) -> Tool:

@@ -43,7 +43,7 @@ class LexiconFiles(msgspec.Struct, frozen=True, kw_only=True):
     replace: tuple[str, ...] = ()  # lists that the file replaces; to the others it adds
 
 
-_OF_ALL = ("languages", "lexicon", "aliases", "tables")
+_OF_ALL = ("languages", "lexicon", "aliases", "tables", "semantic")
 LISTS = tuple(name for name in LexiconFiles.__struct_fields__ if name != "replace")
 
 
@@ -60,6 +60,7 @@ class ToolSearch(msgspec.Struct, frozen=True, kw_only=True):
     ranker: str = "default"
     languages: tuple[str, ...] = ("english",)
     tables: bool = True  # the second stage with its word table; without it, the ranking by words alone
+    semantic: bool = True  # the sentence model, where the extra is installed
     lexicon: LexiconFiles = LexiconFiles()
     aliases: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
     defer: tuple[str, ...] | None = None  # core tools to hide all the same; None: nobody asked for any
@@ -169,7 +170,8 @@ class _Resolver:
             listing_max_tokens=self._int("listing_max_tokens", base.listing_max_tokens, 200, 60_000),
             ranker=self._ranker(),
             languages=self._languages(),
-            tables=self._tables(),
+            tables=self._switch("tables"),
+            semantic=self._switch("semantic"),
             lexicon=self._lexicon(),
             aliases=self._aliases(),
             defer=self._defer(),
@@ -248,15 +250,15 @@ class _Resolver:
             self._warn("languages", "none is left; english in force")
         return tuple(found) or ("english",)
 
-    def _tables(self) -> bool:
-        base = "on" if self._base.tables else "off"
-        if "tables" not in self._section:
-            return self._base.tables
-        value = self._section["tables"]
+    def _switch(self, key: str) -> bool:
+        base: bool = getattr(self._base, key)
+        if key not in self._section:
+            return base
+        value = self._section[key]
         text = str(value).strip().lower() if isinstance(value, bool | int | str) else ""
         if text not in _ON | _OFF:
-            self._warn("tables", f"{_shown(value)} is none of on, off; {base} in force")
-            return self._base.tables
+            self._warn(key, f"{_shown(value)} is none of on, off; {'on' if base else 'off'} in force")
+            return base
         return text in _ON
 
     def _lexicon(self) -> LexiconFiles:

@@ -35,6 +35,7 @@ from toolsearchd.errors import ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.live.cataloger import Cataloger
 from toolsearchd.live.evaluator import Evaluator
+from toolsearchd.live.sentences import Sentences
 from toolsearchd.protocol import requests as messages
 from toolsearchd.protocol.control_replies import (
     ConfigInForce,
@@ -42,6 +43,7 @@ from toolsearchd.protocol.control_replies import (
     DoctorReply,
     ReloadReply,
     RestartReply,
+    SemanticStatus,
     ServersReply,
     ServerStatus,
     SessionsReply,
@@ -77,6 +79,7 @@ class Admin:
         journal: Journal,
         manifests: ManifestFiles,
         orphans: Orphans,
+        sentences: Sentences,
         limits: Limits,
         restart_needed: Callable[[], list[Finding]],
         oddities: Sequence[Callable[[], list[Finding]]] = (),
@@ -84,6 +87,7 @@ class Admin:
         self._limits = limits
         self._restart_needed = restart_needed
         self._orphans = orphans
+        self._sentences = sentences
         self._oddities = oddities  # what the process itself finds odd about where it runs
         self._manifests = manifests
         self._watcher = watcher
@@ -142,7 +146,14 @@ class Admin:
                 *(finding.message for finding in self._odd_findings()),
             ],
             unanswered=self._journal.summary().unanswered,
+            semantic=self._semantic(),
         )
+
+    def _semantic(self) -> SemanticStatus:
+        sentences = self._sentences
+        if sentences.state == "off":
+            return SemanticStatus(state="off", reason=sentences.reason)
+        return SemanticStatus(state=sentences.state, tools=len(sentences.store))
 
     def servers(self, name: str | None, *, origins: bool) -> ServersReply:
         """Raises UNKNOWN_SERVER."""
@@ -235,6 +246,7 @@ class Admin:
         found += journal_findings(self._journal.summary())
         found += bug_findings()
         found += self._orphans.findings()
+        found += self._sentences.findings()
         specs = {spec.name: spec for spec in self._watcher.desired.servers}
         statuses = self._fleet.status()
         reasons = {status.name: status.reason for status in statuses}  # with its paths, for people

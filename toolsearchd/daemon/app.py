@@ -42,6 +42,7 @@ from toolsearchd.errors import ToolsearchdError
 from toolsearchd.index.lexicon import default_lexicon
 from toolsearchd.live.cataloger import Cataloger
 from toolsearchd.live.evaluator import Evaluator
+from toolsearchd.live.sentences import Sentences
 from toolsearchd.live.token_counts import TokenCounts
 from toolsearchd.live.warm_catalog import WarmCatalog
 from toolsearchd.live.worker import Worker
@@ -111,7 +112,8 @@ class Daemon:
             log.warning("%s; %s", finding.message, finding.mend)
         self.limits = limits
         self.activity = Activity()
-        self.worker = Worker(limits, environ)
+        self.worker = Worker(limits.worker_idle_s, environ)
+        self.sentence_worker = Worker(limits.sentence_idle_s, environ)
         self.orphans = Orphans(limits)
         self.warm_catalog = WarmCatalog(
             state_dir=places.state_dir,
@@ -136,8 +138,16 @@ class Daemon:
             snapshot=last,
         )
         self.token_counts = TokenCounts(worker=self.worker, state_dir=places.state_dir)
+        self.sentences = Sentences(
+            worker=self.sentence_worker,
+            state_dir=places.state_dir,
+            snapshot=lambda: self.cataloger.snapshot,
+            is_wanted=lambda: watcher.settings.tool_search.tables and watcher.settings.tool_search.semantic,
+            limits=limits,
+        )
         self.evaluator = Evaluator(
             cataloger=self.cataloger,
+            sentences=self.sentences,
             settings=self._settings,
             lexicon=lambda: watcher.lexicon,
             counts=self.token_counts,
@@ -198,6 +208,7 @@ class Daemon:
             journal=self.journal,
             manifests=self.manifests,
             orphans=self.orphans,
+            sentences=self.sentences,
             limits=limits,
             restart_needed=self.restart_needed.findings,
             oddities=(
@@ -246,10 +257,12 @@ class Daemon:
         await stages.start("orphans", self.orphans.run)
         await stages.start("worker", self.worker.run)
         await stages.start("token counts", self.token_counts.run)
+        await stages.start("sentence worker", self.sentence_worker.run)
         await stages.start("fleet", after(ready, self._start_servers))
         await stages.start("warm catalog", self.warm_catalog.run)
         await stages.start("cataloger", self.cataloger.run)
         await stages.start("evaluator", self.evaluator.run)
+        await stages.start("sentences", after(ready, self.sentences.run))
         await stages.start("journal", self.journal.run)
         await stages.start("desktop", self.desktop.run)
         await stages.start("approver", self.approver.run)
@@ -330,6 +343,7 @@ class Daemon:
         self.sessions.config_changed()
         self.evaluator.changed()
         self.approver.look_again()
+        self.sentences.look()
         self.cataloger.mark_dirty()
 
     def _sources(self) -> tuple[Source, ...]:
@@ -349,6 +363,7 @@ class Daemon:
         self.heap.holds(len(self.cataloger.snapshot))
         self.evaluator.changed()
         self.approver.look_again()
+        self.sentences.look()
         self.warm_catalog.changed()
         self.sessions.broadcast(CatalogChanged(generation=generation))
 

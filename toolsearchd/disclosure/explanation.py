@@ -21,7 +21,7 @@ def explain(view: View, query: str, tool_name: str | None, *, limits: Limits) ->
     The `default` ranker is explained, whichever the session searches with. Raises TOOL_NOT_FOUND.
     """
     snapshot = view.snapshot
-    searcher = snapshot.searcher(DEFAULT, view.mask, view.lexicon)
+    searcher = snapshot.searcher(DEFAULT, view.mask, view.lexicon, view.seen.sentences)
     assert isinstance(searcher, DefaultSearcher)
     doc, key = None, ""
     if tool_name is not None:

@@ -22,6 +22,7 @@ from toolsearchd.disclosure.texts import ToolTexts
 from toolsearchd.index.lexicon import Lexicon
 from toolsearchd.index.ranking import Ranking
 from toolsearchd.index.searcher import Searcher
+from toolsearchd.index.sentences import SentenceStore
 from toolsearchd.limits import Limits
 
 
@@ -72,6 +73,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
     texts: ToolTexts
     pins: tuple[str, ...] = ()  # globs of tools kept direct
     lexicon: Lexicon | None = None  # the word lists in force
+    sentences: SentenceStore | None = None  # vectors of the sentence model
 
     @property
     def mask(self) -> Mask:
@@ -153,7 +155,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
 
     @cached_property
     def searcher(self) -> Searcher:
-        return self.snapshot.searcher(self.ranking, self.mask, self.lexicon)
+        return self.snapshot.searcher(self.ranking, self.mask, self.lexicon, self.sentences)
 
     def tool_at(self, doc: int) -> Tool:
         """The tool of a doc id that is in the mask."""

@@ -34,6 +34,7 @@ from toolsearchd.errors import ToolsearchdError
 from toolsearchd.index.lexicon import Lexicon
 from toolsearchd.index.ranking import Ranking
 from toolsearchd.index.searcher import Searcher
+from toolsearchd.index.sentences import SentenceStore
 from toolsearchd.limits import Limits
 
 
@@ -65,9 +66,10 @@ class View:
         pins: tuple[str, ...] = (),
         lexicon: Lexicon | None = None,
         texts: ToolTexts | None = None,
+        sentences: SentenceStore | None = None,
     ) -> None:
         """`settings`: those in force for this dialect and profile. `pins`: globs of tools kept direct.
-        `lexicon`: the word lists in force.
+        `lexicon`: the word lists in force. `sentences`: vectors of the sentence model.
 
         `texts`: shared by the views of successive snapshots, so that what did not change costs nothing.
         """
@@ -84,6 +86,7 @@ class View:
             texts=texts,
             pins=pins,
             lexicon=lexicon,
+            sentences=sentences,
         )
         self.snapshot, self.grant, self.dialect = snapshot, grant, dialect
         self.settings, self.limits, self.lexicon = settings, limits, lexicon
@@ -203,6 +206,10 @@ class View:
         `history`: the session's; the daemon's own words say `repeat` and "not present" by it.
         """
         return self._replies.search(args, history)
+
+    def unread_queries(self, args: Mapping[str, Any]) -> list[str]:
+        """Queries of a search that the sentence model is to read first; none where it has no part in it."""
+        return self._replies.unread_queries(args)
 
     def describe(self, args: Mapping[str, Any], *, direct: Collection[str] = ()) -> dict[str, Any]:
         """The reply's fields; `direct`: names the agent lists itself. Raises BAD_ARGUMENTS or TOO_MANY."""

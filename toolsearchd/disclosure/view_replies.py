@@ -13,6 +13,8 @@ from toolsearchd.disclosure.requests import parse_limit, parse_names, parse_quer
 from toolsearchd.disclosure.sanitise import clipped, plain_line
 from toolsearchd.disclosure.seen import Seen
 from toolsearchd.disclosure.view_listing import label_of, reason_of
+from toolsearchd.errors import ToolsearchdError
+from toolsearchd.index.ranking import DEFAULT
 from toolsearchd.index.searcher import Group
 
 SHOWN_NAME_CHARS = 200  # of a name that was asked for and does not exist
@@ -30,23 +32,44 @@ class ViewReplies:
 
         `history`: the session's; the daemon's own words say `repeat` and "not present" by it.
         """
-        settings, dialect = self._seen.settings, self._seen.dialect
-        queries = parse_queries(
-            args,
-            most=self._seen.max_queries,
-            max_chars=self._seen.limits.query_chars,
-            items_as_text=dialect.items_as_text,
-        )
+        settings, queries = self._seen.settings, self._queries(args)
         limit = parse_limit(args, default=settings.search_default_limit, most=settings.max_search_limit)
         tools: dict[str, dict[str, Any]] = {}
         if history is not None:
             history.enter((self._seen.snapshot.generation, self._seen.grant))
         hopeless = history is not None and history.is_hopeless
         scores = args.get("scores") is True
-        results = [self._group(query, limit, tools, hopeless, scores=scores) for query in queries]
+        found = [self._seen.searcher.search(query, limit) for query in queries]
+        results = [
+            self._group(query, group, tools, hopeless, scores=scores)
+            for query, group in zip(queries, found, strict=True)
+        ]
         if history is not None:
             self._tell_repeats(results, history.note_search(results))
-        return {"queries": queries, "total_available": len(self._seen), "results": results, "tools": tools}
+        reply = {"queries": queries, "total_available": len(self._seen), "results": results, "tools": tools}
+        if self._seen.dialect.shows_near and self._seen.sentences is not None:
+            by_sentences = all(group.by_sentences for group in found)
+            reply["semantic"] = "on" if by_sentences else self._seen.sentences.state_without
+        return reply
+
+    def _queries(self, args: Mapping[str, Any]) -> list[str]:
+        return parse_queries(
+            args,
+            most=self._seen.max_queries,
+            max_chars=self._seen.limits.query_chars,
+            items_as_text=self._seen.dialect.items_as_text,
+        )
+
+    def unread_queries(self, args: Mapping[str, Any]) -> list[str]:
+        """Those of a search that the sentence model has not read; none where it has no part in it, or where
+        the arguments are none."""
+        sentences = self._seen.sentences
+        if sentences is None or sentences.state == "off" or self._seen.ranking is not DEFAULT:
+            return []
+        try:
+            return [query for query in self._queries(args) if sentences.query(query) is None]
+        except ToolsearchdError:
+            return []
 
     def _tell_repeats(self, results: list[dict[str, Any]], times: list[int]) -> None:
         """`repeat`: which time it is that this query gets this answer, from the second on."""
@@ -59,9 +82,8 @@ class ViewReplies:
                     group["hint"] = REPEATED
 
     def _group(
-        self, query: str, limit: int, tools: dict[str, dict[str, Any]], hopeless: bool, *, scores: bool
+        self, query: str, found: Group, tools: dict[str, dict[str, Any]], hopeless: bool, *, scores: bool
     ) -> dict[str, Any]:
-        found = self._seen.searcher.search(query, limit)
         matches = [self._entry(hit.doc) for hit in found.matches]
         tools.update(matches)
         group: dict[str, Any] = {"query": query, "matches": [name for name, _ in matches]}

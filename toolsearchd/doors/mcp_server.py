@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -270,6 +271,7 @@ class McpSession:
         session = self._open
         verb = session.bridge.get(name)
         if verb == "search":
+            await session.await_vectors(session.unread_queries(arguments))
             found = session.search(arguments)
             if "call" not in session.bridge.values():
                 self._changed.set()  # what it found stands among the tools from now on
@@ -382,10 +384,8 @@ class McpSession:
             self._session.answer_by_form(False)
 
     def _stop(self, key: int) -> None:
-        try:
+        with suppress(ToolsearchdError):  # it ended by itself
             self._open.stop(key)
-        except ToolsearchdError:
-            pass  # it ended by itself
 
 
 def _client_name(params: Any, key: str) -> str:

@@ -46,7 +46,7 @@ def explain(
     plan = searcher.reader.read(query)
     scores = searcher.scores(plan)
     gate = plan.gate
-    judged = None if searcher.second is None else searcher.second.judge(plan, scores)
+    judged = None if searcher.second is None else searcher.second.judge(plan, scores, query)
     shown = [*group.matches, *group.near]
     positions = [int(searcher.scope.position_of[hit.doc]) for hit in shown]
     if doc is not None:
@@ -71,7 +71,7 @@ def explain(
         "relative": searcher.tuning.relative,
         "absent_product": group.absent_product,
         "unknown": list(plan.unknown),
-        "second_stage": None if searcher.second is None else msgspec.to_builtins(searcher.second.model),
+        "second_stage": None if judged is None else msgspec.to_builtins(judged.model),
         "candidates": [
             _candidate(searcher, plan, scores, position) | _judged(judged, position) for position in positions
         ],
@@ -118,7 +118,11 @@ def _judged(judged: Judgement | None, position: int) -> dict[str, Any]:
     if judged is None or position not in judged.positions:
         return {}
     at = int(np.flatnonzero(judged.positions == position)[0])
-    ways = {"words": judged.by_score, "vector": judged.by_vector}
+    ways = {
+        "words": judged.found.by_score,
+        "vector": judged.found.by_vector,
+        "sentence model": judged.found.by_meaning,
+    }
     return {
         "came_by": [way for way, positions in ways.items() if position in positions],
         "features": dict(zip(ADMISSION, judged.features[:, at].tolist(), strict=True)),

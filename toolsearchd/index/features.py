@@ -33,6 +33,7 @@ FEATURES = (
     "product_place",  # 1: and begins with it, or works `on` or `in` it
     "product_rest",  # `coverage` where it does, of the words that some tool carries; else 0
     "wordless",  # 1: no word of the query has a vector, and both cosines are 0
+    "meaning",  # cosine by the sentence model; 0 where the answer is made without
 )
 Features = npt.NDArray[np.float64]
 
@@ -58,10 +59,13 @@ class FeatureReader:
         return words, heads[:, 0].astype(np.uint8), np.maximum(counts, 1)
 
     def of(self, plan: QueryPlan, scores: Scores, candidates: Positions, cosines: Cosines | None) -> Features:
-        """A column a candidate, rows as in `FEATURES`. `cosines`: None without a vector of the query."""
+        """A column a candidate, rows as in `FEATURES`. `cosines`: None without a vector of the query.
+
+        `meaning` is left 0.
+        """
         found = np.zeros((len(FEATURES), len(candidates)))
         score, coverage, name, line, adjacent, other_verb, same_verb, rarest, *rest = found
-        cosine, server, unknown, product, product_place, product_rest, wordless = rest
+        cosine, server, unknown, product, product_place, product_rest, wordless, _ = rest
         best = float(scores.max())
         if best > 0:
             np.divide(scores.take(candidates), best, out=score)

@@ -31,6 +31,7 @@ class QueryPlan(NamedTuple):
     """A query as the ranker uses it."""
 
     words: list[str]  # distinct, in query order
+    is_english: bool  # as far as is known
     stems: list[tuple[str, ...]]  # theirs; of words of other languages, the English ones
     concepts: list[Concept]  # theirs, also of those that no document carries
     unknown: tuple[str, ...]  # words that no document carries, nor anything that stands for them
@@ -50,6 +51,7 @@ class QueryPlan(NamedTuple):
     def of(
         cls,
         words: list[str],
+        is_english: bool,
         stems: list[tuple[str, ...]],
         concepts: list[Concept],
         unknown: list[str],
@@ -66,6 +68,7 @@ class QueryPlan(NamedTuple):
         sums = [concept.sum for concept in concepts] or [NOTHING]
         return cls(
             words,
+            is_english,
             stems,
             concepts,
             tuple(unknown),
@@ -169,7 +172,7 @@ class QueryReader:
             values = frozenset()
         texts = [word.text for word in words]
         at = subject is not None and is_place(subject, query)
-        return QueryPlan.of(texts, stems, concepts, unknown, typos, product, subject, at, values)
+        return QueryPlan.of(texts, not means, stems, concepts, unknown, typos, product, subject, at, values)
 
     def _products_here(self, words: list[Word]) -> list[str]:
         """Those of one word that the query names and a tool carries."""

@@ -20,6 +20,7 @@ from toolsearchd.index.query import QueryPlan, QueryReader
 from toolsearchd.index.scope import Scope, Scores, best
 from toolsearchd.index.searcher import Group, Hit
 from toolsearchd.index.semantics import LinearModel, SecondStage
+from toolsearchd.index.sentences import SentenceVectors
 
 
 class DefaultSearcher:
@@ -30,6 +31,7 @@ class DefaultSearcher:
         analyzer: DefaultAnalyzer | None = None,
         lexicon: Lexicon | None = None,
         tuning: Tuning | None = None,
+        sentences: SentenceVectors | None = None,
         model: LinearModel | None = None,
     ) -> None:
         self.scope = scope
@@ -39,7 +41,7 @@ class DefaultSearcher:
         self.concepts = Concepts(scope, self.analyzer, lexicon, self.tuning)
         self.reader = QueryReader(self.concepts, self.analyzer, lexicon, self.tuning)
         has_sketches = scope.index.sketches.shape[1] > 0
-        self.second = SecondStage(scope, self.analyzer, model) if has_sketches else None
+        self.second = SecondStage(scope, self.analyzer, sentences, model) if has_sketches else None
         self._name_lengths = np.maximum(1, scope.lengths[:, NAME]).astype(np.float64)
 
     def search(self, query: str, limit: int) -> Group:
@@ -49,7 +51,7 @@ class DefaultSearcher:
         plan = self.reader.read(query)
         named = self.named(query)
         if self.second is not None:
-            return self._judged(self.second, plan, limit, named)
+            return self._judged(self.second, query, plan, limit, named)
         if plan.absent_product is not None and not named:
             return Group(absent_product=plan.absent_product, unknown=list(plan.unknown))
         scores = self.scores(plan)
@@ -62,14 +64,16 @@ class DefaultSearcher:
             matches=self._hits(matches, scores), near=self._hits(near, scores), unknown=list(plan.unknown)
         )
 
-    def _judged(self, second: SecondStage, plan: QueryPlan, limit: int, named: list[int]) -> Group:
+    def _judged(
+        self, second: SecondStage, query: str, plan: QueryPlan, limit: int, named: list[int]
+    ) -> Group:
         """Named tools, then candidates by the second stage, then what else carries a word of the query."""
         scores = self.scores(plan)
-        judged = second.judge(plan, scores)
+        judged = second.judge(plan, scores, query)
         totals = dict(zip(judged.positions.tolist(), judged.totals.tolist(), strict=True))
-        matches = [*named, *(at for at in judged.matches(second.model) if at not in named)][:limit]
+        matches = [*named, *(at for at in judged.matches() if at not in named)][:limit]
         near: list[int] = []
-        if len(matches) < limit and (named or judged.is_answered(second.model)):
+        if len(matches) < limit and (named or judged.is_answered()):
             near = [at for at in totals if at not in matches]
             if len(matches) + len(near) < limit:
                 near += [at for at in best(scores, limit + len(totals)) if at not in totals]
@@ -84,6 +88,7 @@ class DefaultSearcher:
             near=hits[len(matches) :],
             unknown=list(plan.unknown),
             absent_product=plan.absent_product,
+            by_sentences=judged.by_sentences,
         )
 
     def prepare(self) -> Iterator[None]:

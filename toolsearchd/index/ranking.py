@@ -15,6 +15,7 @@ from toolsearchd.index.lexicon import Lexicon
 from toolsearchd.index.postings import Index
 from toolsearchd.index.scope import Scope
 from toolsearchd.index.searcher import Searcher
+from toolsearchd.index.sentences import SentenceStore, SentenceVectors
 
 
 class Means(NamedTuple):
@@ -23,6 +24,8 @@ class Means(NamedTuple):
     analyzer: Any = None  # the one that made the index, where it is not the plain one
     lexicon: Lexicon | None = None  # the user's own word lists
     tool_of: Callable[[int], Any] = str  # a doc id's tool, where its names decide between equal scores
+    sentences: SentenceStore | None = None  # vectors of the sentence model
+    digests: Sequence[str] = ()  # by doc id: whose vectors those are
 
 
 class Ranking(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,6 +43,8 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True):
         analyzer: Any = None,
         lexicon: Lexicon | None = None,
         tool_of: Callable[[int], Any] = str,
+        sentences: SentenceStore | None = None,
+        digests: Sequence[str] = (),
     ) -> Searcher:
         """The searcher of an index that its analyzer made; None: nothing was compiled, nothing is found.
 
@@ -48,13 +53,15 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True):
         if index is None:
             index, mask = Index.empty(self.analyzer.fields, "", self.analyzer.frequencies_type), BitMap()
         scope = Scope(index, mask, order if len(index) else ())
-        return self.searcher(scope, Means(analyzer, lexicon, tool_of))
+        return self.searcher(scope, Means(analyzer, lexicon, tool_of, sentences, digests))
 
 
 def _default_searcher(scope: Scope, means: Means) -> Searcher:
     from toolsearchd.index.ranker import DefaultSearcher  # large: not at every start
 
-    return DefaultSearcher(scope, analyzer=means.analyzer, lexicon=means.lexicon)
+    store = means.sentences
+    sentences = None if store is None else SentenceVectors(scope, store, means.digests)
+    return DefaultSearcher(scope, analyzer=means.analyzer, lexicon=means.lexicon, sentences=sentences)
 
 
 DEFAULT = Ranking(name="default", analyzer=DefaultAnalyzer, searcher=_default_searcher, by_name=True)

@@ -23,6 +23,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     near: list[Hit] = []  # matches and near together are at most `limit`
     unknown: list[str] = []  # query words that no tool of the scope carries, as they were typed
     absent_product: str | None = None  # a product the query names and no tool carries
+    by_sentences: bool = False  # had the sentence model a part in it?
     diagnostics: dict[str, Any] = {}  # the gate and its numbers, for explain and tests
 
 

@@ -1,7 +1,8 @@
-"""The second stage: candidates of both ways, scored by a linear model, admitted by a calibrated one.
+"""The second stage: candidates of each way, scored by a linear model, admitted by a calibrated one.
 
-Candidates are the first of the lexical ranking and the nearest by vector. The model's weights and the two
-thresholds are in `tables/second_stage.json`; `python -m tests.bench.train` makes it.
+Candidates are the first of the lexical ranking and the nearest by vector. The models' weights and their two
+thresholds are in `tables/second_stage.json`, and in `second_stage_sentences.json` for answers that a sentence
+model had a part in; `python -m tests.bench.train` makes both.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from toolsearchd.index.analyzer import DefaultAnalyzer
 from toolsearchd.index.features import FEATURES, FeatureReader, Features
 from toolsearchd.index.query import QueryPlan
 from toolsearchd.index.scope import Positions, Scope, Scores, best
+from toolsearchd.index.sentences import SentenceVectors, Vector
 from toolsearchd.index.vectors import WordVectors
 from toolsearchd.index.words import word_table
 
@@ -42,66 +44,102 @@ class LinearModel(msgspec.Struct, frozen=True):
         )
 
 
+def _shipped(name: str) -> LinearModel:
+    return msgspec.json.decode(
+        files("toolsearchd.index.tables").joinpath(name).read_bytes(), type=LinearModel
+    )
+
+
 # Read at once: a first search may come when no descriptor is left.
-_SHIPPED = msgspec.json.decode(
-    files("toolsearchd.index.tables").joinpath("second_stage.json").read_bytes(), type=LinearModel
-)
+_BY_WORDS, _BY_SENTENCES = _shipped("second_stage.json"), _shipped("second_stage_sentences.json")
 
 
-def shipped_model() -> LinearModel:
-    return _SHIPPED
+def shipped_model(*, sentences: bool = False) -> LinearModel:
+    """`sentences`: the one for answers that the sentence model has a part in."""
+    return _BY_SENTENCES if sentences else _BY_WORDS
+
+
+class Candidates(msgspec.Struct, frozen=True):
+    positions: Positions  # ascending
+    features: Features  # rows as in `FEATURES`, a column each
+    by_score: list[int] = []  # positions that the lexical ranking brought
+    by_vector: list[int] = []
+    by_meaning: list[int] = []  # and the sentence model
 
 
 class Judgement(msgspec.Struct, frozen=True):
     """The candidates of one query, best first."""
 
+    model: LinearModel  # by which
     positions: Positions
     totals: Floats  # by which they are ranked
     p: Floats  # that it is a right one
     features: Floats  # rows as in `ADMISSION`, a column each
-    by_score: list[int]  # positions that the lexical ranking brought
-    by_vector: list[int]
+    found: Candidates
+    by_sentences: bool  # had the sentence model a part in it?
 
-    def matches(self, model: LinearModel) -> list[int]:
+    def matches(self) -> list[int]:
         """Positions that may be acted on, best first."""
-        if not self.is_answered(model):
-            return []
-        return [int(at) for at in self.positions[self.p >= model.match]]
+        return [int(at) for at in self.positions[self.p >= self.model.match]] if self.is_answered() else []
 
-    def is_answered(self, model: LinearModel) -> bool:
-        return len(self.p) > 0 and float(self.p.max()) >= model.near
+    def is_answered(self) -> bool:
+        return len(self.p) > 0 and float(self.p.max()) >= self.model.near
 
 
 class SecondStage:
     """One scope's."""
 
-    def __init__(self, scope: Scope, analyzer: DefaultAnalyzer, model: LinearModel | None = None) -> None:
-        self.model = model or shipped_model()
-        self._rank, self._admit = (weights[:, None] for weights in self.model.weights())
-        self._scope = scope
+    def __init__(
+        self,
+        scope: Scope,
+        analyzer: DefaultAnalyzer,
+        sentences: SentenceVectors | None = None,
+        model: LinearModel | None = None,
+    ) -> None:
+        """`model`: in place of the shipped ones."""
+        self._models = model or shipped_model(), model or shipped_model(sentences=True)
+        self._weights = tuple(
+            tuple(weights[:, None] for weights in model.weights()) for model in self._models
+        )
         self._reader = FeatureReader(scope, analyzer)
         self._vectors = WordVectors(scope, word_table())
+        self._sentences = sentences
 
-    def judge(self, plan: QueryPlan, scores: Scores) -> Judgement:
-        positions, features, by_score, by_vector = self.candidates(plan, scores)
-        totals = (features * self._rank).sum(axis=0)
+    def judge(self, plan: QueryPlan, scores: Scores, query: str = "") -> Judgement:
+        """`query`: as it was asked, for the sentence model."""
+        meant = self.meant(plan, query)
+        found = self.candidates(plan, scores, meant)
+        of_rank, of_admission = self._weights[meant is not None]
+        model = self._models[meant is not None]
+        totals = (found.features * of_rank).sum(axis=0)
         order = (-totals).argsort(kind="stable")  # positions ascend: equal ones stand by public name
         totals = totals.take(order)
         known = np.empty((len(ADMISSION), len(order)))
-        known[: len(FEATURES)] = features.take(order, axis=1)
+        known[: len(FEATURES)] = found.features.take(order, axis=1)
         known[-2], known[-1] = totals, totals[:1] - totals
-        p = 1 / (1 + np.exp(-((known * self._admit).sum(axis=0) + self.model.bias)))
-        return Judgement(positions.take(order), totals, p, known, by_score, by_vector)
+        p = 1 / (1 + np.exp(-((known * of_admission).sum(axis=0) + model.bias)))
+        return Judgement(model, found.positions.take(order), totals, p, known, found, meant is not None)
 
-    def candidates(self, plan: QueryPlan, scores: Scores) -> tuple[Positions, Features, list[int], list[int]]:
-        """Positions, ascending, their features, a column each, and which way they came."""
+    def meant(self, plan: QueryPlan, query: str) -> Vector | None:
+        """The sentence model's vector of the query, if there is one and it reads the query's language."""
+        if self._sentences is None or not plan.is_english:
+            return None
+        return self._sentences.vector(query)
+
+    def candidates(self, plan: QueryPlan, scores: Scores, meant: Vector | None = None) -> Candidates:
         by_score = best(scores, LEXICAL)
         by_vector: list[int] = []
+        by_meaning: list[int] = []
         vector = self._vectors.vector(plan)
         if vector is not None:
             by_vector = self._vectors.nearest(vector, BY_VECTOR)
-        positions = np.array(sorted({*by_score, *by_vector}), np.int32)
+        if meant is not None and self._sentences is not None:
+            by_meaning = self._sentences.nearest(meant, BY_VECTOR)
+        positions = np.array(sorted({*by_score, *by_vector, *by_meaning}), np.int32)
         if not len(positions):
-            return positions, np.zeros((len(FEATURES), 0)), [], []
+            return Candidates(positions, np.zeros((len(FEATURES), 0)))
         known = None if vector is None else self._vectors.of(vector, positions)
-        return positions, self._reader.of(plan, scores, positions, known), by_score, by_vector
+        features = self._reader.of(plan, scores, positions, known)
+        if meant is not None and self._sentences is not None:
+            features[-1] = self._sentences.of(meant, positions)
+        return Candidates(positions, features, by_score, by_vector, by_meaning)

@@ -30,6 +30,7 @@ from toolsearchd.index.recent import Cache
 from toolsearchd.limits import Limits
 from toolsearchd.live.cataloger import Cataloger
 from toolsearchd.live.overlays import Overlays, Toolsets
+from toolsearchd.live.sentences import Sentences
 from toolsearchd.live.token_counts import TokenCounts
 from toolsearchd.live.worker import WorkerError
 from toolsearchd.system.guard import guarded
@@ -66,8 +67,10 @@ class Evaluator:
         lexicon: Callable[[], Lexicon],
         counts: TokenCounts,
         limits: Limits,
+        sentences: Sentences | None = None,
     ) -> None:
         self._cataloger = cataloger
+        self._sentences = sentences
         self._settings = settings
         self._lexicon = lexicon
         self._limits = limits
@@ -124,6 +127,11 @@ class Evaluator:
             if self._work.is_set():
                 return
 
+    async def await_vectors(self, queries: Sequence[str]) -> None:
+        """Of queries that are about to be searched for; a few milliseconds at most."""
+        if self._sentences is not None:
+            await self._sentences.ask(queries)
+
     async def prepare(self, key: ViewKey) -> None:
         """Waits until the index that the key's ranker needs is compiled."""
         await self._cataloger.ensure_analyzer(self._ranker(key))
@@ -168,7 +176,10 @@ class Evaluator:
                 limits=self._limits,
                 lexicon=self._lexicon(),
                 texts=self._own_texts.get(key.owner, self._texts),
+                sentences=self._sentences.store if self._sentences else None,
             )
+            if self._sentences is not None:
+                self._sentences.want(view.snapshot)
             while len(self._views) > self._limits.kept_views:
                 del self._views[next(iter(self._views))]
             self._work.set()

@@ -1,4 +1,4 @@
-"""Owns the one worker process: started on demand, one request at a time, ended after idling.
+"""Owns a worker process: started on demand, one request at a time, ended after idling.
 
 Callers wait in order. If the process dies under a request, it is started again and the request repeated
 once; then `WorkerError`. Cancelling a caller ends the process (its answer would be read as the next one's).
@@ -16,7 +16,6 @@ from typing import Any
 import msgspec
 import trio
 
-from toolsearchd.limits import Limits
 from toolsearchd.protocol.framing import FrameDecoder, encode_frame
 from toolsearchd.system import children
 from toolsearchd.system.signal import Signal
@@ -30,8 +29,8 @@ class WorkerError(Exception):
 
 
 class Worker:
-    def __init__(self, limits: Limits, environ: Mapping[str, str]) -> None:
-        self._limits = limits
+    def __init__(self, idle_s: float, environ: Mapping[str, str]) -> None:
+        self._idle_s = idle_s
         self._environ = dict(environ)
         self._process: subprocess.Popen[bytes] | None = None
         self._stream: trio.SocketStream | None = None
@@ -49,7 +48,7 @@ class Worker:
         try:
             while True:
                 self._used.clear()
-                with trio.move_on_after(self._limits.worker_idle_s):
+                with trio.move_on_after(self._idle_s):
                     await self._used.wait()
                     continue
                 if self._process is not None and self._turn.borrowed_tokens == 0:

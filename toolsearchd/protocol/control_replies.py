@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from msgspec import UNSET, UnsetType
 
 from toolsearchd.protocol.events import ShownPrompt
@@ -72,6 +74,14 @@ class ConfigInForce(WireRecord, frozen=True):
     file: str
 
 
+class SemanticStatus(WireRecord, frozen=True):
+    """Of the sentence model. `warming`: not all tools have their vector."""
+
+    state: Literal["off", "warming", "on"]
+    reason: str | UnsetType = UNSET  # why it is off
+    tools: int | UnsetType = UNSET  # with a vector, where it is not
+
+
 class StatusReply(WireRecord, frozen=True):
     version: str
     pid: int
@@ -86,6 +96,7 @@ class StatusReply(WireRecord, frozen=True):
     sources: list[ReadConfig]
     problems: list[str]
     unanswered: list[UnansweredCall]
+    semantic: SemanticStatus
 
 
 class EntryOrigin(WireRecord, frozen=True):

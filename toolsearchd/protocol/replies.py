@@ -138,6 +138,7 @@ class SearchReply(Stamped, frozen=True):
     total_available: int
     results: list[SearchGroup]
     tools: dict[str, SearchedTool]
+    semantic: Literal["off", "warming", "on"] | UnsetType = UNSET  # on: the sentence model had a part in all
 
 
 class DescribedTool(WireRecord, frozen=True):

@@ -191,7 +191,11 @@ class _Conversation:
         assert session is not None
         match request:
             case SearchRequest():
-                return session.search(_given(request, "queries", "query", "limit", "scores"))
+                args = _given(request, "queries", "query", "limit", "scores")
+                if unread := session.unread_queries(args):
+                    self._once_read(request, unread, lambda: self._reply(request, session.search(args)))
+                    return None
+                return session.search(args)
             case DescribeRequest():
                 return session.describe(_given(request, "names", "name"))
             case PingRequest():
@@ -250,13 +254,31 @@ class _Conversation:
         arguments = request.arguments if request.arguments is not None else {}
         if not isinstance(arguments, Mapping):
             raise ToolsearchdError("BAD_ARGUMENTS", "arguments: expected an object", field="arguments")
-        session.use(
+        using = partial(
+            session.use,
             request.id,
             request.tool,
             arguments,
             partial(self._reply, request),
             self._progress_of(session, request),
         )
+        is_search = session.bridge.get(request.tool) == "search"
+        if unread := session.unread_queries(arguments) if is_search else []:
+            self._once_read(request, unread, using)
+        else:
+            using()
+
+    def _once_read(self, request: Request, queries: list[str], then: Callable[[], None]) -> None:
+        """When the sentence model has read the queries, or was late."""
+        session = self._session
+        assert session is not None
+
+        async def waiting() -> None:
+            await session.await_vectors(queries)
+            then()
+
+        what = f"answering {type(request).__name__}"
+        guard.start(self._nursery, what, waiting, tell=partial(self._reply, request))
 
     def _progress_of(self, session: Session, request: CallRequest | UseRequest) -> OnProgress:
         def on_progress(entry: Entry, progress: float, total: float | None, message: str | None) -> None:

@@ -144,6 +144,14 @@ class Session:
         """The reply in the session's dialect. Raises BAD_ARGUMENTS or TOO_MANY."""
         return self._in_its_words(self._search(args).fields)
 
+    def unread_queries(self, args: Mapping[str, Any]) -> list[str]:
+        """Those of a search that are to be awaited by `await_vectors` first."""
+        return self.view.unread_queries(args)
+
+    async def await_vectors(self, queries: Sequence[str]) -> None:
+        """A few milliseconds at most."""
+        await self._evaluator.await_vectors(queries)
+
     def _search(self, args: Mapping[str, Any]) -> BridgeAnswer:
         started = time.perf_counter()
         answer = self._interpreter.search(self.view, args)
