@@ -200,10 +200,9 @@ def test_one_reader_of_proc():
 # Beside `system/files.py`, who reads a file: the package's own data, and for `toolsearchctl` the person's.
 READS_WHOLE = {
     "index/lexicon/__init__.py",
-    "index/languages.py",
+    "index/mapped.py",
     "index/semantics.py",
     "index/sentence_model.py",
-    "index/words.py",
     "disclosure/tokens.py",
     "disclosure/manifest.py",
     "ctl/private_daemon.py",

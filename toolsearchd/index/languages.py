@@ -7,12 +7,11 @@ like `der` and `una` it says that they are function words: they tell the languag
 from __future__ import annotations
 
 from functools import cache
-from hashlib import sha256
-from importlib.resources import files
 
 import numpy as np
 
 from toolsearchd.index import text
+from toolsearchd.index.mapped import Buffer, mapped_table
 from toolsearchd.index.sketch import word_hash
 
 MAGIC = b"toolsearchd languages 1\n"
@@ -32,17 +31,20 @@ class LanguageTable:
     """Word → one or two English stems, none of a function word. Words by their hashes, in order; the sets of
     stems by number."""
 
-    def __init__(self, buffer: bytes) -> None:
+    def __init__(self, buffer: Buffer) -> None:
         """`buffer`: a file's bytes. Raises ValueError for what is no table."""
-        if buffer[: len(MAGIC)] != MAGIC:
+        if bytes(buffer[: len(MAGIC)]) != MAGIC:
             raise ValueError("no table of languages")
         at = len(MAGIC)
         count, stems_bytes = np.frombuffer(buffer, np.uint32, 2, at).tolist()
         self._hashes = np.frombuffer(buffer, np.uint32, count, at + 8)
         self._numbers = np.frombuffer(buffer, np.uint16, count, at + 8 + 4 * count)
-        lines = buffer[len(buffer) - stems_bytes :].decode().split("\n")
+        self._text = np.frombuffer(buffer, np.uint8, stems_bytes, len(buffer) - stems_bytes)
+        ends = np.flatnonzero(self._text == ord("\n")).astype(np.uint32)
+        self._lines = np.concatenate([[0], ends + 1, [stems_bytes + 1]]).astype(
+            np.uint32
+        )  # where each begins
         self._read: dict[str, Stems | None] = {}
-        self._stems = [tuple(line.split()) for line in lines]
 
     def of(self, word: str) -> Stems:
         """A case-folded word's, or those of the longest word that it is a form of; empty: it is not there."""
@@ -76,7 +78,8 @@ class LanguageTable:
         at = int(self._hashes.searchsorted(np.uint32(wanted)))
         if at >= len(self._hashes) or int(self._hashes[at]) != wanted:
             return None
-        return self._stems[int(self._numbers[at])]
+        number = int(self._numbers[at])
+        return tuple(self._text[self._lines[number] : self._lines[number + 1] - 1].tobytes().decode().split())
 
     def segments(self, run: str) -> list[tuple[str, Stems]]:
         """The words of a run without spaces that are there, by longest match."""
@@ -112,8 +115,4 @@ def pack(table: dict[str, Stems]) -> bytes:
 @cache
 def language_table() -> LanguageTable:
     """The shipped one. Raises ValueError where the file is another one than this package was made with."""
-    place = files("toolsearchd.index.tables").joinpath("languages.bin")
-    data = place.read_bytes()
-    if sha256(data).hexdigest() != DIGEST:
-        raise ValueError(f"{place} is not the file that this package was made with: install it anew")
-    return LanguageTable(data)
+    return LanguageTable(mapped_table("languages.bin", DIGEST))

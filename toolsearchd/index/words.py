@@ -5,16 +5,13 @@ Read from a file of this package, mapped at the first use. `tests/bench/tables` 
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Iterable, Sequence
 from functools import cache
-from hashlib import sha256
-from importlib.resources import files
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from toolsearchd.index.mapped import Buffer, mapped_table
 from toolsearchd.index.sketch import word_hash
 
 MAGIC = b"toolsearchd words 1\n"
@@ -30,7 +27,7 @@ _KEPT_ROWS = 1 << 10  # half a kilobyte each
 class WordTable:
     """Rows of int8, each with its scale, in the order of their stems' hashes."""
 
-    def __init__(self, buffer: Any) -> None:
+    def __init__(self, buffer: Buffer) -> None:
         """`buffer`: a file's bytes. Raises ValueError for what is no table."""
         if bytes(buffer[: len(MAGIC)]) != MAGIC:
             raise ValueError("no word table")
@@ -106,9 +103,4 @@ def quantised(vector: Vector) -> Vector:
 @cache
 def word_table() -> WordTable:
     """The shipped one. Raises ValueError where the file is another one than this package was made with."""
-    place = files("toolsearchd.index.tables").joinpath("words.bin")
-    with open(str(place), "rb") as file:
-        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    if sha256(mapped).hexdigest() != DIGEST:
-        raise ValueError(f"{place} is not the file that this package was made with: install it anew")
-    return WordTable(mapped)
+    return WordTable(mapped_table("words.bin", DIGEST))
