@@ -42,7 +42,7 @@ class Heap:
             gc.freeze()
 
     def trim(self) -> None:
-        """Gives free memory back, a third of what a large compile took, and tables' pages. 10 ms: for a thread."""
+        """Gives free memory back, a third of a large compile, and the tables' pages. 10 ms: for a thread."""
         let_go()
         if self._malloc_trim is not None:
             self._malloc_trim(0)
