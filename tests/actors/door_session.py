@@ -113,6 +113,12 @@ class Session:
         talk = Interpreter()
         return talk.calls(self.view, args) if name in self.bridge else talk.direct(self.view, name, args)
 
+    def unread_queries(self, args):
+        return []
+
+    async def await_vectors(self, queries):
+        assert queries == []
+
     def search(self, args):
         if not args.get("queries"):
             raise ToolsearchdError("BAD_ARGUMENTS", "queries: a list of texts is accepted")
