@@ -71,6 +71,7 @@ class Example(msgspec.Struct):
     right: npt.NDArray[np.bool_]
     granted: int = 0  # servers of the grant it was asked under; 0: all
     by_sentences: bool = False  # with the sentence model's part
+    gives_values: bool = False  # and so it is never left without an answer
 
     @property
     def cell(self) -> tuple[str, str]:
@@ -170,7 +171,9 @@ def without_vectors(one: Example) -> Example:
     features = one.features.copy()
     for name, value in (("cosine", 0.0), ("server", 0.0), ("wordless", 1.0)):
         features[:, FEATURES.index(name)] = value
-    return Example(one.set, one.family, one.query, features, one.right, one.granted, one.by_sentences)
+    return Example(
+        one.set, one.family, one.query, features, one.right, one.granted, one.by_sentences, one.gives_values
+    )
 
 
 def _example(catalog: Catalog, searcher: DefaultSearcher, query: EvalQuery, granted: int = 0) -> Example:
@@ -182,7 +185,16 @@ def _example(catalog: Catalog, searcher: DefaultSearcher, query: EvalQuery, gran
     found = searcher.second.candidates(plan, searcher.scores(plan), meant)
     names = [catalog.named(int(searcher.scope.docs[at])) for at in found.positions]
     right = np.array([tool in query.relevant for tool in names], bool)
-    return Example(catalog.name, catalog.family, query, found.features.T, right, granted, meant is not None)
+    return Example(
+        catalog.name,
+        catalog.family,
+        query,
+        found.features.T,
+        right,
+        granted,
+        meant is not None,
+        bool(plan.values),
+    )
 
 
 def mean(

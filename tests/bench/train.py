@@ -166,20 +166,25 @@ def admission(one: Example, model: LinearModel) -> tuple[Floats, npt.NDArray[np.
 
 def with_thresholds(model: LinearModel, found: Sequence[Example]) -> LinearModel:
     """The lowest two that keep the false rates."""
-    best: dict[tuple[str, str], list[float]] = {}
+    best: dict[tuple[str, str], list[tuple[float, bool]]] = {}
     for one in found:
         if one.query.kind == "negative":
-            best.setdefault(one.cell, []).append(float(admission(one, model)[2].max()))
+            p = float(admission(one, model)[2].max())
+            best.setdefault(one.cell, []).append((p, one.gives_values))
 
-    def lowest(rate: float, most: float) -> float:
-        for step in sorted({p for several in best.values() for p in several}):
+    def lowest(rate: float, most: float, *, of_matches: bool) -> float:
+        for step in sorted({p for several in best.values() for p, _ in several}):
             threshold = round(step + 5e-5, 4)
-            shares = [fmean(p >= threshold for p in several) for several in best.values()]
+            shares = [
+                fmean(p >= threshold or (always and not of_matches) for p, always in several)
+                for several in best.values()
+            ]
             if fmean(shares) <= rate and max(shares) <= most:
                 return threshold
         return 1.0
 
-    match, near = lowest(FALSE_MATCH, FALSE_MATCH_MOST), lowest(FALSE_ANY, 1.0)
+    match = lowest(FALSE_MATCH, FALSE_MATCH_MOST, of_matches=True)
+    near = lowest(FALSE_ANY, 1.0, of_matches=False)
     return msgspec.structs.replace(model, match=match, near=near)
 
 
@@ -196,7 +201,7 @@ def figures(found: Sequence[Example], model_of: dict[str, LinearModel]) -> dict[
         model = model_of[one.family] if one.by_sentences == is_asked else shipped_model()
         _, order, p = admission(one, model)
         right = one.right[order]
-        answered = len(p) > 0 and p.max() >= model.near
+        answered = len(p) > 0 and (one.gives_values or p.max() >= model.near)
         match = (p >= model.match) & answered
         listed = np.concatenate([right[match], right[~match]])[:5]
         if one.query.relevant:

@@ -71,6 +71,7 @@ def explain(
         "relative": searcher.tuning.relative,
         "absent_product": group.absent_product,
         "unknown": list(plan.unknown),
+        "values": sorted(plan.values),
         "second_stage": None if judged is None else msgspec.to_builtins(judged.model),
         "candidates": [
             _candidate(searcher, plan, scores, position) | _judged(judged, position) for position in positions

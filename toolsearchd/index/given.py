@@ -35,19 +35,23 @@ def given(query: str) -> frozenset[str]:
     tokens = [token.strip("()[]{},\"'“”«»`") for token in _TOKEN.findall(query)]
     words = [token for token in tokens if token[:1].isalpha()]
     is_sentence = 2 * sum([word[0].islower() for word in words]) >= len(words)
+    named: set[str] = set()
+    begins: set[str] = set()  # capitals there are the sentence's
     for at, token in enumerate(tokens):
         bare = token.rstrip(".,!?:;")
         if not bare:
             continue
         if _JOINED.search(bare) or _DIGIT.search(bare):
             found.update(_words(bare))
-        elif at and is_sentence and bare[0].isupper() and not tokens[at - 1].endswith(_ENDS):
+        elif not at or tokens[at - 1].endswith(_ENDS):
+            begins.update(_words(bare))
+        elif is_sentence and bare[0].isupper():
             before = tokens[at - 1].lower()
             if before in _OWN and at > 1:
                 before = tokens[at - 2].lower()
             if before not in _AT:
-                found.update(_words(bare))
-    return frozenset(found)
+                named.update(_words(bare))
+    return frozenset(found | named - begins)
 
 
 def _words(part: str) -> Iterator[str]:
@@ -72,6 +76,7 @@ def is_value(
         rf"(?<=\s){name}[_\-](?=\w)",
         rf"\b(?:{_ABOUT})\s+(?:(?!{_PLACE})\w+\s+){{0,2}}?{name}(?![^\W_])",
         rf"\b(?:{_EXCHANGE})\s+{name}\s+(?:with|by|to|into|as)\b",
+        rf"\bfrom\s+{name}\s+(?:{_ABOUT})\b",  # a sender
     )
     folded = nfkc(query).casefold()
     rest = re.sub("|".join(forms), " ", folded)

@@ -77,13 +77,14 @@ class Judgement(msgspec.Struct, frozen=True):
     features: Floats  # rows as in `ADMISSION`, a column each
     found: Candidates
     by_sentences: bool  # had the sentence model a part in it?
+    gives_values: bool  # what the query gives as values says nothing of the tools that take them
 
     def matches(self) -> list[int]:
         """Positions that may be acted on, best first."""
         return [int(at) for at in self.positions[self.p >= self.model.match]] if self.is_answered() else []
 
     def is_answered(self) -> bool:
-        return len(self.p) > 0 and float(self.p.max()) >= self.model.near
+        return len(self.p) > 0 and (self.gives_values or float(self.p.max()) >= self.model.near)
 
 
 class SecondStage:
@@ -118,7 +119,9 @@ class SecondStage:
         known[: len(FEATURES)] = found.features.take(order, axis=1)
         known[-2], known[-1] = totals, totals[:1] - totals
         p = 1 / (1 + np.exp(-((known * of_admission).sum(axis=0) + model.bias)))
-        return Judgement(model, found.positions.take(order), totals, p, known, found, meant is not None)
+        return Judgement(
+            model, found.positions.take(order), totals, p, known, found, meant is not None, bool(plan.values)
+        )
 
     def meant(self, plan: QueryPlan, query: str) -> Vector | None:
         """The sentence model's vector of the query, if there is one and it reads the query's language."""

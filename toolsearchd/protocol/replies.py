@@ -294,6 +294,7 @@ class ExplainReply(Stamped, frozen=True):
     relative: float
     absent_product: str | None
     unknown: list[str]
+    values: list[str]  # of them, what the query gives as values: not looked for; then no answer is empty
     second_stage: SecondStageWeights | None  # None with `tables: off`
     candidates: list[ToolScore]
     matches: list[str]

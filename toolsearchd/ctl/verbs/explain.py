@@ -47,6 +47,8 @@ def _show(reply: ExplainReply) -> None:
         f"\ncoverage: {coverage['best']:.2f} of the query by its best tool, "
         f"{coverage['needed']:.2f} makes a match"
     )
+    if reply["values"]:
+        say(f"given as values, not looked for: {', '.join(reply['values'])}")
     if reply["absent_product"]:
         say(f"the query names {reply['absent_product']}, which no granted tool carries")
     if stage := reply["second_stage"]:
