@@ -192,3 +192,20 @@ async def test_what_a_session_has_of_its_own_is_learnt_too(world):
     own = snapshot(source("own", {"draw_map": "Draw a map."}))
     made.want(own)
     await until(lambda: made.store.matrix(list(own.digests)) is not None)
+
+
+async def test_half_characters_are_read_as_whole_ones(world):
+    model = Model()
+    made = await world.start(model)
+    await until(lambda: made.state == "on")
+    await made.ask(["half \udfff"])
+    assert made.store.query("half \udfff") is not None
+    for text in chain.from_iterable(model.asked):
+        text.encode()
+
+
+async def test_vectors_of_another_size_are_not_taken(world):
+    made = await world.start(Model(lambda _texts: Embedded(vectors=b"123")))
+    await until(lambda: made.reason)
+    assert "3 bytes came" in made.reason
+    assert len(made.store) == 0

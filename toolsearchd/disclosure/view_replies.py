@@ -64,7 +64,7 @@ class ViewReplies:
         """Those of a search that the sentence model has not read; none where it has no part in it, or where
         the arguments are none."""
         sentences = self._seen.sentences
-        if sentences is None or sentences.state == "off" or self._seen.ranking is not DEFAULT:
+        if sentences is None or sentences.state != "on" or self._seen.ranking is not DEFAULT:
             return []
         try:
             return [query for query in self._queries(args) if sentences.query(query) is None]

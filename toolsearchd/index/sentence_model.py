@@ -55,7 +55,7 @@ class SentenceModel:
             }
             states = self._session.run(None, fed)[0][0]
             total = states.sum(axis=0)
-            found[at] = np.round(total * (127 / np.abs(total).max()))
+            found[at] = np.round(total * (127 / max(float(np.abs(total).max()), 1e-9)))
         return found
 
 

@@ -39,9 +39,9 @@ def sentence_of(name: str, title: str, description: str) -> str:
 
 
 class KnownQuery:
-    def __init__(self, row: Rows) -> None:
+    def __init__(self, query: str, row: Rows) -> None:
         self.vector = row.astype(np.float32)
-        self.nbytes = 200 + self.vector.nbytes
+        self.nbytes = 400 + 4 * len(query) + self.vector.nbytes
 
 
 class SentenceStore:
@@ -86,7 +86,7 @@ class SentenceStore:
             return None
 
     def learn_query(self, query: str, vector: bytes) -> None:
-        self._queries.put(query, KnownQuery(np.frombuffer(vector, np.int8)))
+        self._queries.put(query, KnownQuery(query, np.frombuffer(vector, np.int8)))
 
     def query(self, query: str) -> Vector | None:
         """Of whole numbers; None: it was not made, or long ago."""
@@ -151,7 +151,7 @@ class SentenceVectors:
     def of(self, vector: Vector, positions: Positions) -> Vector:
         """Cosines. Sums of whole numbers, exact in float32: equal tools have equal ones."""
         tools, lengths = self._of()
-        length = 1 / np.sqrt(vector @ vector)
+        length = 1 / np.sqrt(np.maximum(vector @ vector, np.float32(1)))
         found: Vector = tools.take(positions, axis=0) @ vector * (lengths.take(positions) * length)
         return found
 

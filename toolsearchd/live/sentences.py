@@ -15,8 +15,9 @@ from pathlib import Path
 import trio
 
 from toolsearchd.catalog.snapshot import Snapshot
+from toolsearchd.disclosure.tokens import whole_characters
 from toolsearchd.index.sentence_model import lacking
-from toolsearchd.index.sentences import SentenceStore, State, sentence_of
+from toolsearchd.index.sentences import DIMENSIONS, SentenceStore, State, sentence_of
 from toolsearchd.limits import Limits
 from toolsearchd.live.worker import Worker, WorkerError
 from toolsearchd.records import Finding
@@ -127,9 +128,8 @@ class Sentences:
             vectors = await self._made(texts)
             if vectors is None:
                 return False
-            size = len(vectors) // len(texts)
             for at, text in enumerate(texts):
-                self.store.learn_query(text, vectors[at * size : (at + 1) * size])
+                self.store.learn_query(text, vectors[at * DIMENSIONS : (at + 1) * DIMENSIONS])
             self._learnt.set()
             return True
         began = trio.current_time()
@@ -170,9 +170,12 @@ class Sentences:
         answer = Embedded(error=f"no answer within {self._limits.sentence_answer_s:g} s")
         with trio.move_on_after(self._limits.sentence_answer_s):
             try:
-                answer = await self._worker.ask(EmbedTexts(texts), Embedded)
+                asked = EmbedTexts([whole_characters(text) for text in texts])
+                answer = await self._worker.ask(asked, Embedded)
             except WorkerError as error:
                 answer = Embedded(error=str(error))
+        if not answer.error and len(answer.vectors) != DIMENSIONS * len(texts):
+            answer = Embedded(error=f"{len(answer.vectors)} bytes came for {len(texts)} texts")
         if answer.error:
             self._broken = f"the sentence model can't be used: {answer.error}"
             log.warning(
