@@ -13,7 +13,7 @@ from toolsearchd.index import text
 from toolsearchd.nfkc import nfkc
 
 _TOKEN = re.compile(r"\S+")
-_QUOTED = re.compile(r"\"([^\"]+)\"|(?<!\w)'([^']+)'(?!\w)|“([^”]+)”|«([^»]+)»|`([^`]+)`")
+_QUOTED = re.compile(r"\"([^\"]+)\"|(?<!\w)'([^']+)'(?!\w)|“([^“”]+)”|«([^«»]+)»|`([^`]+)`")
 _JOINED = re.compile(r"\w[./@:\\=#]+\w|^[~/.]+/|^[A-Z][A-Z0-9]*_[A-Z0-9_]+$")  # not `create_issue`
 _DIGIT = re.compile(r"\d")
 _ENDS = tuple(".!?:;")  # a capital after one of these is the sentence's
