@@ -152,3 +152,11 @@ def test_without_tables_nothing_of_them_is_in_the_index() -> None:
     assert plain.fingerprint != with_tables.fingerprint
     assert plain.fingerprint.count("/") == 4
     assert plain.options == {"languages": ["english"], "tables": False}
+
+
+def test_a_word_that_one_tool_has_as_it_is_finds_english_ones_too() -> None:
+    engine = Engine(
+        {**TOOLS, "notes/rizhi": "日志: 写今天的日记", "docker/get-logs": "Get the logs of a container."}
+    )
+    assert engine.all("查看容器日志")[0] == "docker/get-logs"
+    assert "notes/rizhi" in engine.all("日志")[:2]

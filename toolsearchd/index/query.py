@@ -147,8 +147,7 @@ class QueryReader:
         typos: dict[str, str] = {}
         for word in words:
             extra = (*joined.get(word.text, ()), *word.halves) if self._tuning.joins else ()
-            if not self._concepts.is_known(word.text):
-                extra += tuple((stem,) for stem in means.get(word.text, ()))
+            extra += tuple((stem,) for stem in means.get(word.text, ()))
             concept = self._concepts.of(word.stems, extra)
             if not concept.df:
                 unknown.append(word.text)
