@@ -41,6 +41,7 @@ class AnalyseDocuments(msgspec.Struct, tag="analyse", tag_field="op", frozen=Tru
 
 class EmbedTexts(msgspec.Struct, tag="embed", tag_field="op", frozen=True):
     texts: list[str]
+    tokens: int  # read of each
 
 
 class Embedded(msgspec.Struct, frozen=True):
@@ -59,7 +60,7 @@ def serve(request: WorkerRequest) -> Any:
 
         return count_tokens(request.encoding, request.texts)
     if isinstance(request, EmbedTexts):
-        return _embedded(request.texts)
+        return _embedded(request)
     from toolsearchd.dialects.registry import make_analyzer
     from toolsearchd.index.builder import analyse_encoded
 
@@ -69,7 +70,7 @@ def serve(request: WorkerRequest) -> Any:
 _model: SentenceModel | None = None
 
 
-def _embedded(texts: list[str]) -> Embedded:
+def _embedded(request: EmbedTexts) -> Embedded:
     """Whatever is wrong with an installed model is told: it is others' code and files."""
     global _model  # of the process, which answers one request at a time
     try:
@@ -78,7 +79,7 @@ def _embedded(texts: list[str]) -> Embedded:
 
             resource.setrlimit(resource.RLIMIT_AS, (_MODEL_BYTES, _MODEL_BYTES))
             _model = SentenceModel()
-        return Embedded(vectors=_model.vectors(texts).tobytes())
+        return Embedded(vectors=_model.vectors(request.texts, request.tokens).tobytes())
     except Exception as error:  # noqa: BLE001
         return Embedded(error=f"{type(error).__name__}: {error}"[:_ERROR_CHARS])
 

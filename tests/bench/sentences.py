@@ -6,7 +6,7 @@ from pathlib import Path
 
 from toolsearchd.catalog.snapshot import Snapshot
 from toolsearchd.index.sentence_model import SentenceModel
-from toolsearchd.index.sentences import SentenceStore, sentence_of
+from toolsearchd.index.sentences import QUERY_TOKENS, SentenceStore, sentence_of
 
 KEPT = Path(__file__).parent / ".venvs" / "sentences.bin"
 BATCH = 500
@@ -40,4 +40,4 @@ class Sentences:
 
     def ask(self, query: str) -> None:
         if self.store.query(query) is None:
-            self.store.learn_query(query, self._model.vectors([query]).tobytes())
+            self.store.learn_query(query, self._model.vectors([query], QUERY_TOKENS).tobytes())

