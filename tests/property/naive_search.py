@@ -19,6 +19,7 @@ from toolsearchd.index import text
 from toolsearchd.index.analyzer import DefaultAnalyzer, is_compound
 from toolsearchd.index.concepts import Tuning
 from toolsearchd.index.document import Analysis, IndexDocument
+from toolsearchd.index.features import KIN
 from toolsearchd.index.fields import FIELDS, NAME
 from toolsearchd.index.lexicon import Lexicon
 from toolsearchd.index.query import QueryPlan
@@ -298,6 +299,12 @@ class NaiveSecondStage(NaiveDefault):
         known = [concept for concept in concepts if concept["scores"]]
         gate = max(known, key=lambda one: (one["idf"], one["word"]), default=None)
         verb = self.analyzer.verb([stems[0] for stems in plan.stems])
+        at_verb = [at for at, stems in enumerate(plan.stems) if self.analyzer.verb(stems[:1])][:1]
+        kin = [at for at in at_verb if not plan.concepts[at].stem_df]
+        of_kind = self.analyzer.verbs_of[verb] if kin else ()
+        told = {stem for concept in concepts for stem, _ in concept["stands"]}
+        for at in kin:
+            concepts[at]["stands"] += [(stem, KIN) for stem in of_kind if stem not in told]
         subject = plan.subject is not None
         found: dict[int, dict[str, float]] = {}
         for at in range(self.n):

@@ -23,7 +23,7 @@ from toolsearchd.index.sketch import first_sentence, head
 from toolsearchd.index.words import DIGEST, quantised, word_table
 
 VERSION = 2  # raise when any analyzer's terms change for the same text
-SKETCH_VERSION = 1  # likewise for sketches
+SKETCH_VERSION = 2  # likewise for sketches
 
 FOREIGN = 0.4  # of a sentence's words are unknown and in the table of languages: it is not English
 
@@ -172,6 +172,14 @@ class DefaultAnalyzer:
         """The kind of the first verb among the words; 0: none."""
         kinds = self._verbs
         return next((kinds[stem] for stem in stems if stem in kinds), 0)
+
+    @cached_property
+    def verbs_of(self) -> tuple[tuple[str, ...], ...]:
+        """The stems of each kind of verb; none of kind 0."""
+        found: list[list[str]] = [[] for _ in range(1 + len(default_lexicon().verbs))]
+        for stem, kind in self._verbs.items():
+            found[kind].append(stem)
+        return tuple(map(tuple, found))
 
     @cached_property
     def _verbs(self) -> dict[str, int]:

@@ -14,7 +14,15 @@ import numpy.typing as npt
 from toolsearchd.index.analyzer import DefaultAnalyzer
 from toolsearchd.index.query import QueryPlan
 from toolsearchd.index.scope import Positions, Scope, Scores
-from toolsearchd.index.sketch import ALIAS_SLOTS, LINE_SLOTS, NAME_SLOTS, WORDS, Heads, heads_of
+from toolsearchd.index.sketch import (
+    ALIAS_SLOTS,
+    LINE_SLOTS,
+    NAME_SLOTS,
+    WORDS,
+    Heads,
+    heads_of,
+    word_hash,
+)
 from toolsearchd.index.vectors import Cosines
 
 FEATURES = (
@@ -36,6 +44,8 @@ FEATURES = (
     "meaning",  # cosine by the sentence model; 0 where the answer is made without
 )
 Features = npt.NDArray[np.float64]
+
+KIN = 0.6  # what a verb of the same kind is worth of one that no tool carries; as a partner of the thesaurus
 
 _PARTS = (NAME_SLOTS.start, LINE_SLOTS.start, ALIAS_SLOTS.start)  # where each run of slots begins
 _ONES = np.ones(WORDS - 1, np.int8)
@@ -72,13 +82,13 @@ class FeatureReader:
         total = max(plan.asked_idf, 1e-9)
         np.divide(self._carried(plan, candidates, rarest), total, out=coverage)
         words, kinds, counts = self._heads
-        said, pairs = _said(plan, words.take(candidates, axis=0))
+        verb = self._analyzer.verb([stems[0] for stems in plan.stems])
+        said, pairs = _said(plan, words.take(candidates, axis=0), self._kin(plan))
         shares = np.add.reduceat(said, _PARTS, axis=1) / counts.take(candidates, axis=0)
         np.maximum(shares[:, 0], shares[:, 2], out=name)
         line[:] = shares[:, 1]
         if len(plan.concepts) > 1:
             np.minimum(pairs / (len(plan.concepts) - 1), 1, out=adjacent)
-        verb = self._analyzer.verb([stems[0] for stems in plan.stems])
         if verb:
             kind = kinds.take(candidates)
             np.equal(kind, verb, out=same_verb)
@@ -93,6 +103,16 @@ class FeatureReader:
             product_place[:] = plan.is_place
             np.divide(coverage, max(1 - missing, 1e-9), out=product_rest)
         return found
+
+    def _kin(self, plan: QueryPlan) -> tuple[int, tuple[str, ...]]:
+        """Which concept is the query's verb, and the verbs of its kind: none where some tool carries it.
+
+        "Book a meeting" says half of `create_meeting` where nothing here is booked.
+        """
+        for number, (stems, concept) in enumerate(zip(plan.stems, plan.concepts, strict=True)):
+            if kind := self._analyzer.verb(stems[:1]):
+                return number, () if concept.stem_df else self._analyzer.verbs_of[kind]
+        return 0, ()
 
     def _carried(self, plan: QueryPlan, candidates: Positions, rarest: Features) -> Features:
         """The idf of the query's words that each candidate carries. `rarest`: gets 1 where the rarest known
@@ -119,14 +139,22 @@ class FeatureReader:
         return carried
 
 
-def _said(plan: QueryPlan, words: Heads) -> tuple[Features, npt.NDArray[np.int8]]:
-    """How far the query says each word of some heads, and in each head how many neighbours are so in both."""
+def _said(
+    plan: QueryPlan, words: Heads, kin: tuple[int, tuple[str, ...]]
+) -> tuple[Features, npt.NDArray[np.int8]]:
+    """How far the query says each word of some heads, and in each head how many neighbours are so in both.
+
+    `kin`: a concept's number, and verbs that stand for it beside its own words.
+    """
     said: dict[int, tuple[float, int]] = {}
     for number, concept in enumerate(plan.concepts, 2):  # 0 is no word: it is next to none
         for hashed, weight in concept.stands:
             before = said.get(hashed)
             if before is None or weight > before[0]:
                 said[hashed] = weight, number
+    verb, others = kin
+    for hashed in map(word_hash, others):
+        said.setdefault(hashed, (KIN, verb + 2))
     if not said:
         return np.zeros(words.shape), np.zeros(len(words), np.int8)
     ordered = sorted(said)
