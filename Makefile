@@ -19,7 +19,7 @@ help:
 	@echo "make lint    ruff and mypy"
 	@echo "make bench   benchmarks, printed as tables"
 	@echo "make bench-peers       retrieval beside its peers, quality and speed; DATA=DIR, ARGS=--large"
-	@echo "make bench-retrieval   the second stage: quality, calibration, cost, ablations; DATA=DIR, ARGS=--quick"
+	@echo "make bench-retrieval   the second stage: quality beside peers, calibration, cost, memory, ablations; DATA=DIR, ARGS=--quick"
 	@echo "make test-semantic     what needs the extra: answers with the sentence model's part"
 	@echo "make bench-stand-ins   eval through a daemon with stand-in servers beside eval on a file; DATA=DIR"
 	@echo "make bench-listing     what listings show of a catalog, by budget and by server; DATA=DIR…"

@@ -164,7 +164,7 @@ def found_new(daemon: DaemonProcess) -> bool:
     return any("new_" in name for name in str(daemon.ctl("search", "new issue", "--limit", "20")[1]).split())
 
 
-def rss_mb(pid: int) -> float:
+def rss_mb(pid: int | str) -> float:
     fields = Path(f"/proc/{pid}/statm").read_text().split()
     return int(fields[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
 

@@ -2,7 +2,8 @@
 
     python -m tests.bench.retrieval --data DIR [--quick]
 
-Where the extra `semantic` is installed, what it finds stands beside.
+Where the extra `semantic` is installed, what it finds stands beside, and the sentence model alone. So do
+peers, each in an environment of its own, with a dash where they have no gate. `--quick` leaves them out.
 
 DIR as for `tests.bench.train`. The shipped model is what is judged; leave-one-family-out trains others.
 """
@@ -20,6 +21,8 @@ import numpy as np
 
 from tests.bench import train
 from tests.bench.development import MORE, REAL, Catalog, Example, a_query, examples, load, mean, under_grants
+from tests.bench.retrieval_memory import memory
+from tests.bench.retrieval_peers import FIGURES, SENTENCES_ALONE, peers
 from tests.bench.sentences import Sentences
 from toolsearchd.dialects.registry import make_analyzer
 from toolsearchd.index.document import IndexDocument
@@ -74,6 +77,9 @@ def with_sentences(folder: Path, *, quick: bool) -> dict[str, dict[str, float]]:
     found = [one for catalog in catalogs for one in examples(catalog)]
     shipped = dict.fromkeys({one.family for one in found}, shipped_model(sentences=True))
     columns = {"with the extra": train.figures(found, shipped)}
+    if not quick:
+        alone = train.figures(found, dict.fromkeys(shipped, SENTENCES_ALONE))
+        columns["MiniLM alone"] = {name: alone[name] for name in FIGURES}
     if not quick:
         more = [one for catalog in catalogs for one in under_grants(catalog)]
         models = train.left_out([*found, *more], train.BY_SENTENCES)
@@ -146,10 +152,16 @@ def ablations(found: Sequence[Example]) -> None:
         print(f"| {name} | {train.figures(found, models)['hit@5 all']:.4f} |", flush=True)
 
 
+def _share(figure: float | None) -> str:
+    return "-" if figure is None else f"{figure:.3f}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--quick", action="store_true", help="without what trains anew")
+    parser.add_argument(
+        "--quick", action="store_true", help="without what trains anew, the peers and the memory"
+    )
     args = parser.parse_args()
     catalogs = load(args.data)
     found = [one for catalog in catalogs for one in examples(catalog)]
@@ -161,12 +173,18 @@ def main() -> None:
         more = [one for catalog in catalogs for one in under_grants(catalog)]
         columns["one family left out"] = train.figures(found, train.left_out([*found, *more]))
     columns |= with_sentences(args.data, quick=args.quick)
+    for name, told in ({} if args.quick else peers(args.data)).items():
+        if isinstance(told, str):
+            print(f"without {name}: {told}\n")
+        else:
+            columns[name] = told
     print("| figure | " + " | ".join(columns) + " |\n|---|" + "---|" * len(columns))
     for name in columns["as shipped"]:
-        print(f"| {name} | " + " | ".join(f"{column[name]:.3f}" for column in columns.values()) + " |")
+        print(f"| {name} | " + " | ".join(_share(column.get(name)) for column in columns.values()) + " |")
     calibration(one for one in found if one.query.kind not in MORE)
     cost(catalogs)
     if not args.quick:
+        memory()
         ablations(found)
     model = shipped_model()
     print("\n| feature | ranks by | admits by |\n|---|---|---|")

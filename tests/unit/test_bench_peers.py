@@ -6,8 +6,10 @@ import random
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from tests.bench import retrieval_peers
 from tests.bench.evaluate_adapter import hermes
 from tests.bench.peers.catalogs import DataSet, data_sets, sized, written
 from tests.bench.peers.measure import quality, speed
@@ -94,6 +96,20 @@ def test_who_can_not_be_measured_is_a_row_with_the_reason(tmp_path):
     assert "| default | " in table
     _, failed = quality(ready, [DataSet("own", TOOLS, QUERIES)], tmp_path)
     assert set(failed) == {"small", "dead"}
+
+
+def test_a_peer_that_the_retrieval_bench_can_not_have_is_told_with_the_reason(tmp_path, monkeypatch):
+    for folder in ("catalogs", "queries"):
+        (tmp_path / folder).mkdir()
+    written(TOOLS, tmp_path / "catalogs" / "own.jsonl")
+    lines = b"\n".join(msgspec.json.encode(query) for query in QUERIES)
+    (tmp_path / "queries" / "own.jsonl").write_bytes(lines)
+    here = Peer("bm25s", "sqlite_fts5")
+    monkeypatch.setattr(retrieval_peers, "python_for", lambda peer: python_for(peer, tmp_path))
+    monkeypatch.setattr(retrieval_peers, "PEERS", (here, Peer("tantivy", "odd", requirements=("no=such",))))
+    told = retrieval_peers.peers(tmp_path)
+    assert told["bm25s"] == {"hit@1": 0.5, "hit@5 all": 0.5, "paraphrase": 0.0}
+    assert told["tantivy"].startswith("not installed: ")
 
 
 def test_a_peer_that_takes_too_long_is_ended(tmp_path):
