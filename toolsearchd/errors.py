@@ -209,6 +209,16 @@ def known_code(code: object) -> Code:
     return next((known for known in CODES if known == code), "INTERNAL")
 
 
+class RpcError(Exception):
+    """What a peer answered in JSON-RPC instead of a result; `data` is any JSON, or None."""
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data
+
+
 class ToolsearchdError(Exception):
     """An error with a stable code.
 

@@ -18,7 +18,8 @@ _FIRST_ANSWERS_S = 0.1  # agents that waited at the socket ask in this time
 
 # What few sessions, configs and mistakes need. Loaded in a thread, since some take a tenth of a second each.
 RARELY_NEEDED = (
-    *("toolsearchd.upstream.stdio", "toolsearchd.upstream.remote", "toolsearchd.doors.mcp_server"),
+    *("toolsearchd.upstream.opening", "toolsearchd.upstream.stdio_streams", "toolsearchd.upstream.remote"),
+    "toolsearchd.doors.mcp_server",
     "toolsearchd.config.yaml_text",
     *("httpcore2", "httpcore2._backends.trio", "truststore"),  # httpx2 loads them at its first request
     *("jsonschema_rs", "encodings.idna", "difflib", "html", "shlex", "tomllib", "pwd", "tempfile"),

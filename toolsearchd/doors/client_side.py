@@ -10,11 +10,12 @@ from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import Any
 
+from mcp import MCPError
 from mcp_types import JSONRPCNotification
 
 from toolsearchd.disclosure.sanitise import clean_line, plain_line
 from toolsearchd.doors.calls import Asked, PendingCall
-from toolsearchd.errors import ToolsearchdError
+from toolsearchd.errors import RpcError, ToolsearchdError
 
 _KEY = "question"  # of one that is asked alone
 _MODES, _MODE_CHARS = 8, 32  # there are two, of four letters
@@ -60,7 +61,7 @@ class ClientSide:
 
     async def ask_all(self, server: str, asked: Asked) -> dict[str, dict[str, Any]]:
         """The client's answers, by the same keys: at once where its revision can, else one after the other.
-        Raises UNSUPPORTED where it has no such thing, `MCPError` where it refuses.
+        Raises UNSUPPORTED where it has no such thing, `RpcError` where it refuses.
 
         Cancelled, it tells the client so.
         """
@@ -73,16 +74,18 @@ class ClientSide:
         if call is not None:
             answers = await call.ask(passed)
         else:
-            outbound = self._outbound
-            answers = {
-                key: await outbound.send_raw_request(method, params, None)
-                for key, (method, params) in passed.items()
-            }
+            answers = {key: await self._sent(*question) for key, question in passed.items()}
         for key, (method, _) in passed.items():
             if not isinstance(answers.get(key), dict):
                 words = f"the client came back without an answer to {method}"
                 raise ToolsearchdError("UNSUPPORTED", words)
         return {key: answers[key] for key in passed}
+
+    async def _sent(self, method: str, params: dict[str, Any]) -> Any:
+        try:
+            return await self._outbound.send_raw_request(method, params, None)
+        except MCPError as refused:
+            raise RpcError(refused.error.code, str(refused.error.message), refused.error.data) from refused
 
     def tell(self, server: str, method: str, params: Mapping[str, Any]) -> None:
         """A server's log message; one without a logger's name gets the server's."""

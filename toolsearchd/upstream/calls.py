@@ -23,7 +23,8 @@ from toolsearchd.upstream.own_names import OwnNames
 from toolsearchd.upstream.slots import FairSlots
 
 if TYPE_CHECKING:
-    from toolsearchd.upstream.connection import Connection, OnProgress
+    from toolsearchd.upstream.connection import Connection
+    from toolsearchd.upstream.rpc import OnProgress
 
 # Nothing reached the server: the call says nothing about it.
 _NOT_SENT = frozenset(

@@ -5,8 +5,7 @@ Imports the SDK: to be imported after `load_sdk`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from collections.abc import Callable, Collection
 
 import trio
 from mcp import MCPError
@@ -15,16 +14,16 @@ from mcp.client.subscriptions import SubscriptionLost, ToolsListChanged, listen
 from mcp.shared.subscriptions import ResourceUpdated, ServerEvent, event_to_notification
 from mcp_types import INVALID_PARAMS
 
+from toolsearchd.errors import RpcError
 from toolsearchd.limits import Limits
 from toolsearchd.system.signal import Signal
 from toolsearchd.upstream.cleaning import clean_at_once
+from toolsearchd.upstream.listeners import OnTold
 
 UPDATED = "notifications/resources/updated"
 _LISTS = ("notifications/prompts/list_changed", "notifications/resources/list_changed")
 _ABSENT = object()
 _HELD_S = 60.0  # a stream that held so long was no accident: the next one is tried soon again
-
-OnTold = Callable[[str, Mapping[str, Any]], None]
 
 
 class _Heard:
@@ -33,7 +32,7 @@ class _Heard:
     def __init__(self, version: int) -> None:
         self.version = version
         self.settled = trio.Event()
-        self.refusal: MCPError | None = None
+        self.refusal: RpcError | None = None
 
 
 class ChangeListener:
@@ -59,7 +58,7 @@ class ChangeListener:
         self._stream = trio.CancelScope()
 
     async def watch(self, uri: str, *, wanted: bool) -> None:
-        """Until the server has heard that it is to tell of the resource, or not any more. Raises `MCPError`
+        """Until the server has heard that it is to tell of the resource, or not any more. Raises `RpcError`
         as it refuses; refused or cancelled, it is not watched."""
         self._watched.pop(uri, None)
         if wanted:
@@ -101,7 +100,7 @@ class ChangeListener:
                 await self._wanted.wait()
             self._tell_all()
 
-    async def _listen(self, version: int) -> MCPError | None:
+    async def _listen(self, version: int) -> RpcError | None:
         """One stream, to its end; the error where there was none."""
         uris = tuple(self._watched)
         with trio.CancelScope() as self._stream:
@@ -118,12 +117,12 @@ class ChangeListener:
                     async for change in changes:
                         self._tell(change)
             except MCPError as refusal:
-                return refusal
+                return RpcError(refusal.error.code, str(refusal.error.message), refusal.error.data)
             except SubscriptionLost:
                 pass
         return None
 
-    def _settle(self, version: int, refusal: MCPError | None) -> None:
+    def _settle(self, version: int, refusal: RpcError | None) -> None:
         for heard in self._waiting:
             if heard.version <= version:
                 heard.refusal = refusal
@@ -147,6 +146,6 @@ class ChangeListener:
             self._on_told(UPDATED, clean_at_once({"uri": uri}))
 
 
-def _not_listened_to(uris: Collection[str]) -> MCPError:
+def _not_listened_to(uris: Collection[str]) -> RpcError:
     shown = ", ".join(sorted(uris))
-    return MCPError(code=INVALID_PARAMS, message=f"the server does not tell of changes to {shown:.200}")
+    return RpcError(INVALID_PARAMS, f"the server does not tell of changes to {shown:.200}")

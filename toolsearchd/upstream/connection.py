@@ -1,26 +1,19 @@
-"""One live MCP session with a server, over stdio, Streamable HTTP or legacy SSE, through the SDK.
-
-The handshake is the SDK's; lists and calls go through its dispatcher as plain maps, because its typed results
-refuse a whole list for one bad tool and drop fields they don't know.
-
-Imports the SDK: to be imported after `load_sdk`.
+"""One live MCP session with a server, over stdio, Streamable HTTP or legacy SSE: what is asked of it, and
+what its answers and errors mean.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import msgspec
 import trio
-from mcp import MCPError
-from mcp.client.session import ClientSession
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from toolsearchd.disclosure.sanitise import clean, plain_line
-from toolsearchd.errors import ToolsearchdError
+from toolsearchd.errors import RpcError, ToolsearchdError
 from toolsearchd.limits import Limits
 from toolsearchd.upstream.answers import (
     BAD_LINE_CODE,
@@ -30,24 +23,21 @@ from toolsearchd.upstream.answers import (
     call_result,
 )
 from toolsearchd.upstream.backoff import SessionClaims
-from toolsearchd.upstream.changes import ChangeListener
 from toolsearchd.upstream.cleaning import clean_at_once, wait_clean
 from toolsearchd.upstream.elicitation import ElicitedClient, asked_in, input_required
 from toolsearchd.upstream.listing import ListingCheck, ServerListing
 from toolsearchd.upstream.lost import PERHAPS, LostError
-from toolsearchd.upstream.param_headers import ParamHeaders
 from toolsearchd.upstream.patience import Patience
+from toolsearchd.upstream.peer import ServerPeer
+from toolsearchd.upstream.rpc import CLOSED_WORDS, CONNECTION_CLOSED, OnProgress
 from toolsearchd.upstream.sendable import check_sendable
 from toolsearchd.values import representable
 
 log = logging.getLogger(__name__)
 
-OnProgress = Callable[[float, float | None, str | None], None]
-
 _METHOD_NOT_FOUND = -32_601
-_CONNECTION_CLOSED = -32_000
-# The SDK's own words where it gives up an answer. A server's error may bear the same code and is an answer.
-GIVEN_UP_WORDS = ("Connection closed", "SSE stream ")
+# Whose words they are where an answer is given up. A server's error may bear the same code and is an answer.
+_STREAM_WORDS = "SSE stream "  # of one request, in the SDK
 _MESSAGE_CHARS = 2000  # of a server's words in an error
 _TOOLS_AT_ONCE = 20  # checked before others have their turn
 _INPUT_ROUNDS = 16  # of one request: a person fills in no more forms for it
@@ -63,18 +53,17 @@ class Connection:
     def __init__(
         self,
         name: str,
-        session: ClientSession,
+        peer: ServerPeer,
         lost: trio.Event,
         limits: Limits,
         watched: dict[str, None],
-        changes: ChangeListener | None,
         claims: SessionClaims,
     ) -> None:
         self._watched = watched
         self._claims = claims
-        self._changes = changes
+        self._changes = peer.changes
         self._name = name
-        self.session = session
+        self._peer = peer
         self.lost = lost
         self._limits = limits
         self._since = trio.current_time()
@@ -90,27 +79,25 @@ class Connection:
 
     @property
     def protocol(self) -> str:
-        return self.session.protocol_version or ""
+        return self._peer.protocol
 
     @property
     def server_info(self) -> str:
-        info = self.session.server_info  # clipped when it came
-        return f"{info.name} {info.version}" if info else ""
+        return self._peer.server_info
 
     @property
     def capabilities(self) -> frozenset[str]:
         """What the server says that it offers: `prompts`, `resources`, `completions`, …"""
-        said = self.session.server_capabilities
-        return frozenset(said.model_dump(exclude_none=True)) if said else frozenset()
+        return self._peer.capabilities
 
     @property
     def instructions(self) -> str:
-        return self.session.instructions or ""  # clipped when it came
+        return self._peer.instructions
 
     async def list_tools(self, *, timeout_s: float) -> ServerListing:
         """All pages within `timeout_s`, or an error: never a partial list, but where it is too long, and then
         it says so. Raises `ToolsearchdError`."""
-        params = ParamHeaders() if self.protocol in MODERN_PROTOCOL_VERSIONS else None
+        params = self._peer.new_param_headers()
         check = ListingCheck(self._limits, params.refused) if params else ListingCheck(self._limits)
         with trio.move_on_after(timeout_s):
             cursor: str | float | None = None
@@ -122,7 +109,7 @@ class Connection:
                 cursor = check.turn(after)
                 if cursor is None:
                     if params:
-                        params.bind(self.session)
+                        params.bind()
                     return msgspec.structs.replace(check.listing(), instructions=self.instructions)
         raise ToolsearchdError(
             "INDETERMINATE", f"its tools were not all listed within {timeout_s:g} s ({check.seen} by then)"
@@ -192,7 +179,7 @@ class Connection:
             try:
                 await self._changes.watch(uri, wanted=wanted)
                 return
-            except MCPError as error:
+            except RpcError as error:
                 raise self._as_ours(error, "subscriptions/listen") from error
         raise ToolsearchdError("INDETERMINATE", f"no answer to subscriptions/listen within {timeout_s:g} s")
 
@@ -215,8 +202,8 @@ class Connection:
         }
         try:
             answers = await client.ask_all(self._name, asked) if asked else {}
-        except MCPError as refused:
-            raise ToolsearchdError("UNSUPPORTED", f"the client refused: {refused.error.message}") from refused
+        except RpcError as refused:
+            raise ToolsearchdError("UNSUPPORTED", f"the client refused: {refused.message}") from refused
         state = result.get("requestState")
         return {"inputResponses": answers} | ({} if state is None else {"requestState": state})
 
@@ -224,21 +211,13 @@ class Connection:
         self, method: str, params: dict[str, Any], timeout_s: float, on_progress: OnProgress | None = None
     ) -> dict[str, Any]:
         check_sendable(params)
-        message: dict[str, Any] = {"method": method, "params": params}
-        options: dict[str, Any] = {}
-        # What the revision wants with each request: the SDK has no public way to it that leaves results be.
-        self.session._stamp(message, options)  # type: ignore[arg-type]
         # Our own clock and not the SDK's: its error for a timeout looks like one that a server may send.
         patience = Patience(timeout_s, self._limits.max_call_s)
         with patience.scope, self._counted():
-            if method == "tools/call":
-                options["on_progress"] = _reporting(on_progress, patience)
+            report = _reporting(on_progress, patience) if method == "tools/call" else None
             try:
-                told = await self.session._dispatcher.send_raw_request(method, message["params"], options)  # type: ignore[arg-type]
-                result = dict(told)
-                told.clear()  # the SDK's reader holds the last message until the next one comes
-                return result
-            except MCPError as error:
+                return await self._peer.request(method, params, report)
+            except RpcError as error:
                 raise self._as_ours(error, method) from error
         raise ToolsearchdError("INDETERMINATE", f"no answer to {method} {patience.spent}{PERHAPS}")
 
@@ -258,21 +237,21 @@ class Connection:
         with trio.move_on_after(_LAST_ANSWERS_S):
             await self._settled.wait()
 
-    def _as_ours(self, error: MCPError, method: str) -> ToolsearchdError:
-        code, text = error.error.code, clean(str(error.error.message)[:_MESSAGE_CHARS])
+    def _as_ours(self, error: RpcError, method: str) -> ToolsearchdError:
+        code, text = error.code, clean(error.message[:_MESSAGE_CHARS])
         if code == TOO_LARGE_CODE:
             return ToolsearchdError("RESULT_TOO_LARGE", text)
         if code == BAD_LINE_CODE:
             return ToolsearchdError("BAD_RESULT", text)
         if code in (REFUSED_CODE, SESSION_ENDED_CODE):
-            return self._refused(code, text, error.error.data)
-        if text.startswith(GIVEN_UP_WORDS):
-            if not text.startswith("SSE stream "):  # that one concerns one request
+            return self._refused(code, text, error.data)
+        if text.startswith((CLOSED_WORDS, _STREAM_WORDS)):
+            if not text.startswith(_STREAM_WORDS):
                 self.lost.set()
-            if code == _CONNECTION_CLOSED:
+            if code == CONNECTION_CLOSED:
                 return LostError("INDETERMINATE", f"the server went away during {method}{PERHAPS}")
         # A call's error goes to a model, which is told in words.
-        data = error.error.data if method != "tools/call" else None
+        data = error.data if method != "tools/call" else None
         fields = {} if data is None else {"server_data": clean_at_once(data)}
         return ToolsearchdError(
             "SERVER_ERROR",
@@ -323,8 +302,8 @@ class Connection:
         self.lost.set()
 
 
-def _reporting(on_progress: OnProgress | None, patience: Patience) -> Any:
-    async def progressed(progress: float, total: float | None, message: str | None) -> None:
+def _reporting(on_progress: OnProgress | None, patience: Patience) -> OnProgress:
+    def progressed(progress: float, total: float | None, message: str | None) -> None:
         patience.extend()
         if on_progress is not None:
             words = plain_line(message[:_MESSAGE_CHARS]) if isinstance(message, str) else None

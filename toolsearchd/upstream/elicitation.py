@@ -37,7 +37,7 @@ class ElicitedClient(Protocol):
     """A session's client, as the servers that work for it reach it."""
 
     async def ask(self, server: str, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        """The client's answer as it came. Raises `MCPError` for its refusal, and UNSUPPORTED."""
+        """The client's answer as it came. Raises `RpcError` for its refusal, and UNSUPPORTED."""
 
     async def ask_all(self, server: str, asked: Asked) -> dict[str, dict[str, Any]]:
         """All answers, by the same keys. Raises as `ask` does."""

@@ -24,7 +24,7 @@ from toolsearchd.upstream.listing import ServerListing, listed_by, sift
 from toolsearchd.upstream.login_shell import is_bare, login_environment
 
 if TYPE_CHECKING:
-    from toolsearchd.upstream.connection import OnProgress
+    from toolsearchd.upstream.rpc import OnProgress
     from toolsearchd.upstream.upstream import Upstream
 
 log = logging.getLogger(__name__)

@@ -17,7 +17,8 @@ from toolsearchd.disclosure.sanitise import plain_line
 class ParamHeaders:
     """Of one listing, tool by tool."""
 
-    def __init__(self) -> None:
+    def __init__(self, session: ClientSession) -> None:
+        self._session = session
         self._maps: dict[str, dict[tuple[str, ...], str]] = {}
 
     def refused(self, tool: Mapping[str, Any]) -> str:
@@ -29,7 +30,7 @@ class ParamHeaders:
             self._maps[tool["name"]] = headers
         return ""
 
-    def bind(self, session: ClientSession) -> None:
+    def bind(self) -> None:
         """The session's calls send them from now on. The SDK notes them in its own typed listing only, which
         refuses a whole list for one bad tool."""
-        session._x_mcp_header_maps = self._maps
+        self._session._x_mcp_header_maps = self._maps

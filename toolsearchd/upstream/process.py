@@ -11,7 +11,8 @@ import itertools
 import os
 import signal
 import subprocess
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 
 import trio
 
@@ -73,6 +74,9 @@ class ServerProcess:
         self.stderr = stderr
         self.stdin = process.stdin
         self.stdout = process.stdout
+        # Descriptors, for who reads and writes without detours.
+        self.input: int = process.stdin.fileno()  # type: ignore[attr-defined]
+        self.output: int = process.stdout.fileno()  # type: ignore[attr-defined]
 
     @classmethod
     async def start(
@@ -103,8 +107,17 @@ class ServerProcess:
         """Until the process itself has ended; its descendants may live on."""
         await self._process.wait()
 
-    async def drain_stderr(self) -> None:
-        """Reads stderr into the ring until it ends: a flood must not block the server."""
+    @asynccontextmanager
+    async def draining(self) -> AsyncIterator[None]:
+        """Its stderr is read until the block is left: a flood must not block the server."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._drain_stderr)
+            try:
+                yield
+            finally:
+                nursery.cancel_scope.cancel()
+
+    async def _drain_stderr(self) -> None:
         assert self._process.stderr is not None
         try:
             while chunk := await self._process.stderr.receive_some(65536):

@@ -34,8 +34,8 @@ from toolsearchd.upstream.envelope import EDGE, id_at_end, read_envelope
 from toolsearchd.upstream.event_stream import EventReader, StreamEvent
 from toolsearchd.upstream.lines import Lost, Message, depth_bound, read_message
 from toolsearchd.upstream.refusals import HINTS, MOST_BYTES, refusal_of, says_session_ended
-from toolsearchd.upstream.stdio import error_answer
 from toolsearchd.upstream.unpacking import chunks, unpacked
+from toolsearchd.upstream.unusable import error_answer
 
 _CONNECT_S = 30.0
 _SSE_BYTES = 1_000_000  # the SDK ends a legacy stream at an event of 1 MiB

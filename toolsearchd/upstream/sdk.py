@@ -13,7 +13,7 @@ from functools import cache
 import trio
 
 _one_thread = trio.CapacityLimiter(1)  # two threads must not import parts of one package at once
-_MODULES = ("mcp.client.session", "toolsearchd.upstream.connection")
+_MODULES = ("mcp.client.session", "toolsearchd.upstream.sdk_peer")
 # What goes wrong with a server is told in our words, once; the SDK's tracebacks of it help nobody.
 _SILENCED = ("client", "mcp.client", "mcp.shared", "httpx2")
 

@@ -31,6 +31,7 @@ from toolsearchd.upstream.headers_helper import with_headers
 from toolsearchd.upstream.idleness import wait_end
 from toolsearchd.upstream.kept_listing import KeptListing, shown_reason
 from toolsearchd.upstream.lines import LineReader
+from toolsearchd.upstream.listeners import Listeners
 from toolsearchd.upstream.listing import ServerListing
 from toolsearchd.upstream.process import ServerProcess
 from toolsearchd.upstream.said import Said
@@ -40,7 +41,8 @@ from toolsearchd.upstream.words import trail_of, words_of, words_of_spawn_error
 
 if TYPE_CHECKING:
     from toolsearchd.upstream.connection import Connection
-    from toolsearchd.upstream.opening import Transport
+    from toolsearchd.upstream.remote import RemoteTransport
+    from toolsearchd.upstream.stdio import StdioTransport
 
 log = logging.getLogger(__name__)
 
@@ -276,7 +278,6 @@ class Upstream:
         return failure
 
     async def _live(self) -> str | None:
-        await load_sdk()
         if self.spec.transport != "stdio":
             return await self._live_remote()
         environment = await self._environment(self.spec)
@@ -290,6 +291,7 @@ class Upstream:
                 first_byte.set()
 
     async def _live_remote(self) -> str | None:
+        await load_sdk()
         from toolsearchd.upstream.remote import RemoteTransport
 
         spec = self.spec
@@ -325,13 +327,13 @@ class Upstream:
                 self._limits,
                 lost=lost,
                 first_byte=first_byte,
-                tools_changed=self._kept.note_news,
             )
-            return await self._serve(transport, lost)
+            async with process.draining():
+                return await self._serve(transport, lost)
         finally:
             await process.stop()
 
-    async def _serve(self, transport: Transport, lost: trio.Event) -> str | None:
+    async def _serve(self, transport: StdioTransport | RemoteTransport, lost: trio.Event) -> str | None:
         """From the handshake to the end of the connection; why it ended, None for idleness."""
         from toolsearchd.upstream.opening import open_connection
 
@@ -345,9 +347,7 @@ class Upstream:
                     transport,
                     limits=self._limits,
                     lost=lost,
-                    tools_changed=self._kept.note_news,
-                    on_asked=self.calls.waiting.ask,
-                    on_told=self._take_told,
+                    listeners=Listeners(self._kept.note_news, self.calls.waiting.ask, self._take_told),
                     watched=self.calls.watched,
                     claims=self.calls.claims,
                 ) as connection:

@@ -10,7 +10,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from toolsearchd.config.secret_values import SecretValues
 from toolsearchd.disclosure.sanitise import plain_line
-from toolsearchd.errors import ToolsearchdError
+from toolsearchd.errors import RpcError, ToolsearchdError
 
 NONE = SecretValues(())
 
@@ -47,7 +47,7 @@ def words_of(error: BaseException, url: str = "", secrets: SecretValues = NONE) 
         text = error.message
     elif kind == "ValidationError":  # pydantic's: many lines about the SDK's classes
         text = "its answer to the handshake is malformed"
-    elif kind == "MCPError" or isinstance(error, RuntimeError):
+    elif isinstance(error, RpcError | RuntimeError):
         text = str(error) or "an error without words"
     else:
         text = f"{kind}: {error}" if str(error) else kind
