@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import pytest
 
 from tests.actors.test_client import WELCOME
-from tests.daemon import DaemonProcess
+from tests.daemon import DaemonProcess, wait_until
 from tests.e2e.other_ends import INITIALIZE, endings
 from tests.e2e.test_relay import INITIALIZED, Door, RelayProcess, answer, call
 from toolsearchd.client import Client, ControlClient
@@ -228,6 +228,7 @@ def test_the_daemon_answers_the_relays_ping_under_a_call(tmp_path):
 
     with DaemonProcess(tmp_path, servers={"steady": zoo("steady")}) as daemon:
         daemon.wait_servers("steady")
+        wait_until(lambda: "warmed up" in daemon.log.read_text(), within_s=60)  # what a first client needs
         with QuickRelay(daemon.runtime_dir, alive_s=3) as relay:
             assert "result" in relay.ask(INITIALIZE)
             relay.send(INITIALIZED)
