@@ -338,14 +338,14 @@ def test_what_a_client_does_not_ask_about_counts_for_it_alone(person):
 
 
 def test_a_switch_of_a_project_holds_there(person):
-    document = mcp() | {"projects": {"/work/p": {"disabledMcpServers": ["time"]}}}
+    document = mcp() | {"projects": {"/srv/p": {"disabledMcpServers": ["time"]}}}
     person.write({CLAUDE: document})
-    assert person.may("claude-code", cwd="/work/p/src") == OFF
-    assert person.may("claude-code", cwd="/work/q") == FREE
-    assert person.may("unknown", cwd="/work/p") == FREE
+    assert person.may("claude-code", cwd="/srv/p/src") == OFF
+    assert person.may("claude-code", cwd="/srv/q") == FREE
+    assert person.may("unknown", cwd="/srv/p") == FREE
     document["history"] = ["x" * 1000] * 300  # a file so long that only what names servers is decoded
     person.write({CLAUDE: document})
-    assert person.may("claude-code", cwd="/work/p/src") == OFF
+    assert person.may("claude-code", cwd="/srv/p/src") == OFF
 
 
 def test_a_list_of_a_project_narrows_there(person):
