@@ -29,7 +29,7 @@ class Sentences:
             )
             for tool in snapshot.iter_tools()
         }
-        missing = self.store.missing(sentence)
+        missing = [digest for digest in sentence if digest not in self.store]
         for at in range(0, len(missing), BATCH):
             batch = missing[at : at + BATCH]
             vectors = self._model.vectors([sentence[digest] for digest in batch])

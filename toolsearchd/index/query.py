@@ -20,9 +20,7 @@ MAX_WORDS = 64  # a query of more content words names nothing by its 65th
 _JOINED_CHARS = 24
 _KEPT_RUNS = 1 << 14
 _FOREIGN = 0.4  # of a Latin query's words
-_SIGNS = (
-    2  # function words of other languages, or one word that the table has whole, make sure that it is one
-)
+_SIGNS = 2  # function words make sure that a query is in another language, as one word of the table does
 _LATIN = 0x24F  # the last letter of its blocks
 _SPLIT_FROM = 6  # letters of a word that may be two known ones run together
 

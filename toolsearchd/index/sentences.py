@@ -6,7 +6,7 @@ its tools have one, and by the word table until then.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Literal
 
 import numpy as np
@@ -66,10 +66,6 @@ class SentenceStore:
 
     def __contains__(self, digest: str) -> bool:
         return digest in self._places
-
-    def missing(self, digests: Iterable[str]) -> list[str]:
-        """Those without a vector, each once."""
-        return list(dict.fromkeys(digest for digest in digests if digest not in self._places))
 
     def learn(self, digests: Sequence[str], vectors: bytes) -> None:
         """`vectors`: `DIMENSIONS` int8 for each. Raises ValueError for another number of them."""

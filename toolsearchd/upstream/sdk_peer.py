@@ -137,7 +137,7 @@ class _Session(ClientSession):
 
     def __init__(self, listeners: Listeners, limits: Limits, **options: Any) -> None:
         super().__init__(**options)
-        self._hooks = listeners
+        self._listeners = listeners
         self._limits = limits
 
     def adopt(self, result: InitializeResult | DiscoverResult) -> None:
@@ -157,7 +157,7 @@ class _Session(ClientSession):
         if method not in ASKED:
             return await super()._on_request(dctx, method, params)
         try:
-            answer = await self._hooks.on_asked(method, await wait_clean(dict(params or {})))
+            answer = await self._listeners.on_asked(method, await wait_clean(dict(params or {})))
             check_sendable(answer)
             return answer
         except RpcError as refused:
@@ -170,7 +170,7 @@ class _Session(ClientSession):
         if super()._intercept_notification(method, params):
             return True
         if method in TOLD:
-            self._hooks.on_told(method, clean_at_once(dict(params or {})))
+            self._listeners.on_told(method, clean_at_once(dict(params or {})))
         return method in TOLD
 
 

@@ -86,7 +86,7 @@ class StdioSession:
         self._reader = transport.reader
         self._limits = transport.limits
         self._transport = transport
-        self._hooks = listeners
+        self._listeners = listeners
         self._nursery = nursery
         self._rpc = RpcClient(transport.limits)
         self._pipe = _Pipe(transport.process)
@@ -219,9 +219,9 @@ class StdioSession:
     def _act(self, wanted: Asked | Told | Withdrawn | None) -> None:
         if isinstance(wanted, Told):
             if wanted.method == TOOLS_CHANGED:
-                self._hooks.tools_changed()
+                self._listeners.tools_changed()
             elif wanted.method in TOLD:
-                self._hooks.on_told(wanted.method, clean_at_once(dict(wanted.params)))
+                self._listeners.on_told(wanted.method, clean_at_once(dict(wanted.params)))
         elif isinstance(wanted, Withdrawn):
             if wanted.request_id in self._asked:
                 self._asked[wanted.request_id].cancel()
@@ -247,7 +247,7 @@ class StdioSession:
 
     async def _answer_to(self, asked: Asked) -> bytes:
         try:
-            answer = await self._hooks.on_asked(asked.method, await wait_clean(dict(asked.params)))
+            answer = await self._listeners.on_asked(asked.method, await wait_clean(dict(asked.params)))
             check_sendable(answer)
             return result_line(asked.request_id, answer)
         except RpcError as refused:
