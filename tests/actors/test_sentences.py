@@ -209,3 +209,30 @@ async def test_vectors_of_another_size_are_not_taken(world):
     await until(lambda: made.reason)
     assert "3 bytes came" in made.reason
     assert len(made.store) == 0
+
+
+async def test_switched_off_while_a_batch_is_made_it_stays_off(world):
+    model = Model()
+    model.may_answer = trio.Event()
+    made = await world.start(model)
+    await until(lambda: model.asked)
+    world.wanted = False
+    made.look()
+    model.may_answer.set()
+    await trio.testing.wait_all_tasks_blocked(0.01)
+    assert made.state == "off"
+
+
+async def test_a_new_catalog_does_not_forget_what_a_session_waits_for(world):
+    model = Model()
+    made = await world.start(model)
+    await until(lambda: made.state == "on")
+    model.may_answer = trio.Event()
+    await trio.testing.wait_all_tasks_blocked(0.01)
+    own = snapshot(source("own", {f"draw_{n}": f"Draw map number {n}." for n in range(20)}))
+    made.want(own)
+    world.catalog = snapshot(source("files", {f"read_{n}": f"Read file number {n}." for n in range(21)}))
+    made.look()
+    model.may_answer.set()
+    await until(lambda: made.store.matrix(list(own.digests)) is not None)
+    assert made.state == "on"

@@ -65,6 +65,7 @@ class Sentences:
         self._lacking = lacking()
         self._broken = ""
         self._queries: deque[str] = deque(maxlen=_MOST_QUERIES)
+        self._catalog = Snapshot.empty()  # the newest one that was looked at
         self._todo: deque[tuple[Snapshot, int]] = deque()  # tools, by doc id, that may lack a vector
         self._work = Signal()
         self._learnt = Signal()
@@ -89,11 +90,18 @@ class Sentences:
 
     def look(self) -> None:
         """The catalog or the config may be another."""
+        own = [one for one in self._todo if one[0] is not self._catalog]
+        self._catalog = self._snapshot()
         self._todo.clear()
-        missing = [] if self.reason else self._missing(self._snapshot())
-        self.store.state = "off" if self.reason else "warming" if missing else "on"
-        self._todo.extend(missing)
+        if not self.reason:
+            self._todo.extend([*self._missing(self._catalog), *own])
+        self._settle()
         self._work.set()
+
+    def _settle(self) -> None:
+        """Says what is so by now: much may have changed while the worker was at it."""
+        is_warming = any(snapshot is self._catalog for snapshot, _ in self._todo)
+        self.store.state = "off" if self.reason else "warming" if is_warming else "on"
 
     def want(self, snapshot: Snapshot) -> None:
         """A session's own, with tools that the catalog has not: their vectors too."""
@@ -147,8 +155,8 @@ class Sentences:
                 return False
             self.store.learn(list(batch), vectors)
             self._unsaved = True
+        self._settle()
         if not self._todo:
-            self.store.state = "on"
             await self._save()
             return False
         rest = (trio.current_time() - began) * (1 / self._limits.sentence_share - 1)
@@ -190,7 +198,7 @@ class Sentences:
                 self._broken,
                 self._limits.sentence_retry_s,
             )
-            self.store.state = "off"
+            self._settle()
             return None
         return answer.vectors
 
