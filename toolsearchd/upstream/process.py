@@ -11,7 +11,7 @@ import itertools
 import os
 import signal
 import subprocess
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 
 import trio
@@ -26,6 +26,7 @@ from toolsearchd.system.marker import MARKER, marker
 _KEPT = ("HOME", "USER", "LOGNAME", "SHELL", "LANG", "TERM", "TMPDIR", "TZ")
 _KEPT_PREFIXES = ("LC_", "XDG_")
 _LOOK_S = 2.0  # a look takes milliseconds; /proc of a process that hangs in the kernel may hang with it
+_LAST_WORDS_S = 0.2  # between the end of a process and that of what it wrote, or the other way round
 _starts = itertools.count(1)
 
 
@@ -106,6 +107,24 @@ class ServerProcess:
     async def wait(self) -> None:
         """Until the process itself has ended; its descendants may live on."""
         await self._process.wait()
+
+    async def until_exit(self, read: Callable[[], Awaitable[bool]]) -> None:
+        """Until `read` has read the output, or the process is gone and what it had written is read.
+
+        A grandchild may hold the pipe open for ever. Where `read` gives True, the exit is waited for a
+        moment, so that it can be said how the process ended.
+        """
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._cancel_after_exit, nursery.cancel_scope)
+            if await read():
+                with trio.move_on_after(_LAST_WORDS_S):
+                    await self.wait()
+            nursery.cancel_scope.cancel()
+
+    async def _cancel_after_exit(self, reading: trio.CancelScope) -> None:
+        await self.wait()
+        await trio.sleep(_LAST_WORDS_S)
+        reading.cancel()
 
     @asynccontextmanager
     async def draining(self) -> AsyncIterator[None]:

@@ -45,7 +45,6 @@ log = logging.getLogger(__name__)
 _CHUNK_BYTES = 1 << 16  # what a pipe holds
 _LINES_AT_ONCE = 50  # then others have their turn: a chunk can hold 60,000 lines
 _CHUNKS_AT_ONCE = 8
-_LAST_WORDS_S = 0.2
 _OUTBOX_BYTES = 1 << 20  # of a server that reads no more: what it sends is left in its pipe then
 _REVISIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 _METHOD_NOT_FOUND, _INVALID_REQUEST, _INTERNAL_ERROR = -32_601, -32_600, -32_603
@@ -145,13 +144,7 @@ class StdioSession:
     async def run(self) -> None:
         """Reads until the output ends, or the process and what it had written."""
         try:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._watch_exit, nursery.cancel_scope)
-                await self._read()
-                if not self._reader.complaint and not self._leaving:
-                    with trio.move_on_after(_LAST_WORDS_S):
-                        await self._process.wait()  # so that it can be said how it ended
-                nursery.cancel_scope.cancel()
+            await self._process.until_exit(self._read)
         finally:
             self._stopped.set()
             self._end()
@@ -167,24 +160,19 @@ class StdioSession:
         self._wait.cancel()
         await self._stopped.wait()
 
-    async def _watch_exit(self, reading: trio.CancelScope) -> None:
-        # A grandchild may hold the pipe open for ever: what the server itself wrote is read by then.
-        await self._process.wait()
-        await trio.sleep(_LAST_WORDS_S)
-        reading.cancel()
-
     def _end(self) -> None:
         if not self._leaving:
             self._transport.lost.set()
         self._rpc.end()
 
-    async def _read(self) -> None:
+    async def _read(self) -> bool:
+        """Did the output come to its end?"""
         at_once = 0
         while not self._leaving:
             await self._pipe.wait_room()
             chunk = await self._chunk()
             if not chunk:
-                return
+                return not self._leaving
             self._transport.first_byte.set()
             for at, item in enumerate(self._reader.feed(chunk)):
                 if at % _LINES_AT_ONCE == _LINES_AT_ONCE - 1:
@@ -195,10 +183,11 @@ class StdioSession:
             self._reader.junk += self._rpc.junk
             self._rpc.junk = 0
             if self._reader.complaint:
-                return
+                return False
             at_once += 1
             if at_once % _CHUNKS_AT_ONCE == 0:
                 await trio.lowlevel.checkpoint()
+        return False
 
     async def _chunk(self) -> bytes:
         """Some of the output; empty at its end, and when the session is left."""

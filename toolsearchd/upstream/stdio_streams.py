@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import anyio
@@ -29,7 +30,6 @@ from toolsearchd.values import find_fault, representable
 
 _CHUNK_BYTES = 1 << 16  # what a pipe holds
 _LINES_AT_ONCE = 50  # then others have their turn: a chunk can hold 60,000 lines
-_LAST_WORDS_S = 0.2
 
 
 class StdioStreams:
@@ -69,25 +69,14 @@ class StdioStreams:
                 nursery.cancel_scope.cancel()
 
     async def _read_until_exit(self, to_session: Any) -> None:
-        async def watch_exit() -> None:
-            # A grandchild may hold the pipe open for ever: what the server itself wrote is read by then.
-            await self._process.wait()
-            await trio.sleep(_LAST_WORDS_S)
-            nursery.cancel_scope.cancel()
-
         try:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(watch_exit)
-                await self._read(to_session)
-                if not self._reader.complaint:
-                    with trio.move_on_after(_LAST_WORDS_S):
-                        await self._process.wait()  # so that it can be said how it ended
-                nursery.cancel_scope.cancel()
+            await self._process.until_exit(partial(self._read, to_session))
         finally:
             self._lost.set()
             to_session.close()
 
-    async def _read(self, to_session: Any) -> None:
+    async def _read(self, to_session: Any) -> bool:
+        """Did the output come to its end?"""
         try:
             while chunk := await self._process.stdout.receive_some(_CHUNK_BYTES):
                 for at, item in enumerate(self._reader.feed(bytes(chunk))):
@@ -98,11 +87,12 @@ class StdioStreams:
                         await to_session.send(message)
                     item = message = None  # each may be 8 MiB, and the next one may be long in coming
                 if self._reader.complaint:
-                    return
+                    return False
         except (anyio.ClosedResourceError, anyio.BrokenResourceError):
             pass  # the session closed first
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             pass  # the pipe closed: the same as its end
+        return True
 
     def _message(self, item: Message | Lost) -> Any | None:
         """What the session is told, if anything."""
